@@ -1,0 +1,220 @@
+"""Rows of data from numpy, pandas, polars or torch become one thing, `Points`, and results go back as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError, InputTypeError
+
+FLOATS = (torch.float32, torch.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A sample: an (n, d) tensor with optional column names, or a list of any objects."""
+
+    values: Any
+    names: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_tensor(self) -> bool:
+        return isinstance(self.values, Tensor)
+
+    def take(self, index: slice | Tensor) -> Points:
+        """Rows at `index`, with the same names."""
+        if self.is_tensor:
+            return Points(self.values[index], self.names)
+        rows = range(len(self))[index] if isinstance(index, slice) else index.tolist()
+        return Points([self.values[i] for i in rows], self.names)
+
+
+def as_points(X: Any, name: str = "X", *, objects: bool = False) -> Points:
+    """Convert a sample to `Points`.
+
+    With `objects`, only two-dimensional arrays and frames of numbers become a tensor; lists of strings, graphs,
+    numbers or lists stay the objects they are.
+    """
+    if isinstance(X, Points):
+        return X
+    if hasattr(X, "toarray"):
+        raise InputTypeError(f"{name} is a sparse matrix; mercer needs dense data: pass {name}.toarray().")
+    frame = _frame(X, name)
+    if objects and not _is_table(X, frame):
+        return Points(_object_list(X, frame, name))
+    if isinstance(X, Tensor):
+        return Points(_check_matrix(_check_tensor(X, name), name))
+    array = _plain_array(X, name) if frame is None else _frame_array(frame, name)
+    return Points(_check_matrix(_tensor_from_numpy(array, name), name), column_names(X))
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Column names of a pandas, polars or arrow table when all are strings, else None."""
+    frame = _frame(X, "X")
+    return tuple(frame.columns) if frame is not None and all(isinstance(c, str) for c in frame.columns) else None
+
+
+def restore(result: Tensor, like: Any) -> Any:
+    """Give `result` back as the caller's kind of array: torch for torch, numpy for everything else."""
+    return result if isinstance(like, Tensor) else result.detach().cpu().numpy()
+
+
+def check_finite(values: Tensor, name: str) -> None:
+    """Raise an error that points at the first NaN or infinity of `values`."""
+    finite = torch.isfinite(values)
+    if bool(finite.all()):
+        return
+    index = tuple((~finite).nonzero()[0].tolist())
+    kind = "NaN" if bool(torch.isnan(values[index])) else "infinity"
+    place = "at position" if len(index) == 1 else "at row, column"
+    where = ", ".join(map(str, index))
+    raise InputError(f"{name} contains {kind} (first {place} {where}); remove or impute it first.")
+
+
+def promote(*tensors: Tensor) -> list[Tensor]:
+    """The tensors in their common dtype, on the device of the first."""
+    dtype = tensors[0].dtype
+    for t in tensors[1:]:
+        dtype = torch.promote_types(dtype, t.dtype)
+    return [t.to(device=tensors[0].device, dtype=dtype) for t in tensors]
+
+
+def _frame(X: Any, name: str) -> nw.DataFrame[Any] | None:
+    """X as a narwhals frame when it is a pandas, polars or arrow table."""
+    if isinstance(X, np.ndarray | Tensor | list | tuple):
+        return None
+    labels = list(getattr(X, "column_names", getattr(X, "columns", ())))
+    twice = next((c for c in labels if isinstance(c, str) and labels.count(c) > 1), None)
+    if twice is not None:
+        raise InputError(f"{name} has more than one column named {twice!r}; column names must differ.")
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _frame_array(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
+    """The columns of a frame side by side, in float32 when all are, else float64."""
+    columns = list(frame.iter_columns())
+    for column in columns:
+        if not _is_number(column):
+            raise InputTypeError(
+                f"{name} has a column {column.name!r} of type {column.dtype}; expected numbers. "
+                "Encode text, dates and categories first."
+            )
+    if not columns:
+        raise InputError(f"{name} has no columns.")
+    dtype = np.float32 if all(column.dtype == nw.Float32 for column in columns) else np.float64
+    return np.column_stack([np.asarray(c.cast(nw.Float64).to_numpy(), dtype=dtype) for c in columns])
+
+
+def _is_number(column: nw.Series[Any]) -> bool:
+    return column.dtype.is_numeric() or column.dtype == nw.Boolean
+
+
+def _plain_array(X: Any, name: str) -> np.ndarray:
+    if isinstance(X, np.ma.MaskedArray) and bool(np.ma.getmaskarray(X).any()):
+        raise InputTypeError(f"{name} is an array with masked entries; fill or remove them first.")
+    try:
+        return np.asarray(X)
+    except ValueError:
+        raise InputError(f"{name} must be a matrix of numbers, but its rows differ in length.") from None
+
+
+def _is_table(X: Any, frame: nw.DataFrame[Any] | None) -> bool:
+    """Whether X is a table of real numbers, rather than a collection of objects."""
+    if frame is not None:
+        return all(map(_is_number, frame.iter_columns()))
+    if isinstance(X, Tensor):
+        return X.ndim == 2
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+
+
+def _object_list(X: Any, frame: nw.DataFrame[Any] | None, name: str) -> list[Any]:
+    if frame is not None:
+        return list(frame.to_numpy())
+    if isinstance(X, str | bytes):
+        raise InputTypeError(f"{name} is one string, {X[:20]!r}; pass a list of them.")
+    if isinstance(X, set | frozenset | dict):
+        raise InputTypeError(f"{name} is a {type(X).__name__}, which has no order; pass a list of objects.")
+    try:
+        return list(X)
+    except TypeError:
+        raise InputTypeError(f"{name} must be a list of objects or a table, got {type(X).__name__}.") from None
+
+
+def _tensor_from_numpy(array: np.ndarray, name: str) -> Tensor:
+    if array.dtype.kind == "c":
+        raise InputTypeError(f"{name} is complex ({array.dtype}); kernels here take real numbers.")
+    if array.dtype.kind not in "fiub":
+        raise InputTypeError(
+            f"{name} has dtype {array.dtype}; expected numbers (float32, float64 or integers). "
+            "Encode text and categories first."
+        )
+    if array.dtype == np.float16:
+        raise InputTypeError(f"{name} has dtype float16; convert it to float32 or float64 first.")
+    native = array.dtype.newbyteorder("=")
+    dtype = native if native in (np.float32, np.float64) else np.dtype(np.float64)
+    array = array.astype(dtype, copy=not array.flags.writeable or any(s < 0 for s in array.strides))
+    return torch.from_numpy(array)
+
+
+def _check_tensor(X: Tensor, name: str) -> Tensor:
+    if X.is_complex():
+        raise InputTypeError(f"{name} is complex ({X.dtype}); kernels here take real numbers.")
+    if X.layout is not torch.strided:
+        raise InputTypeError(f"{name} is a sparse tensor; mercer needs dense data: pass {name}.to_dense().")
+    if X.is_floating_point() and X.dtype not in FLOATS:
+        raise InputTypeError(f"{name} has dtype {X.dtype}; convert it to float32 or float64 first.")
+    return X if X.dtype in FLOATS else X.to(torch.float64)
+
+
+def _check_matrix(values: Tensor, name: str) -> Tensor:
+    if values.ndim != 2:
+        hint = f" Reshape it with {name}.reshape(-1, 1) if it is one feature." if values.ndim == 1 else ""
+        raise InputError(
+            f"{name} must be a matrix of shape (rows, features), got shape {tuple(values.shape)}.{hint}"
+        )
+    if values.shape[1] == 0:
+        raise InputError(f"{name} has no columns.")
+    check_finite(values, name)
+    return values
+
+
+Warp = Callable[[Points], Points]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The warp that keeps some columns, by position or by name."""
+
+    columns: tuple[int | str, ...]
+
+    def __call__(self, points: Points) -> Points:
+        if not points.is_tensor:
+            raise InputTypeError("Columns can be selected from a table of numbers only, not from objects.")
+        index = self.positions(points.values.shape[1], points.names)
+        names = None if points.names is None else tuple(points.names[i] for i in index)
+        return Points(points.values[:, index], names)
+
+    def positions(self, n_columns: int, names: Sequence[str] | None) -> list[int]:
+        return [self._position(c, n_columns, names) for c in self.columns]
+
+    @staticmethod
+    def _position(column: int | str, n_columns: int, names: Sequence[str] | None) -> int:
+        if isinstance(column, str):
+            if names is None:
+                raise InputError(f"Column {column!r} is asked for by name but the data have no column names.")
+            if column not in names:
+                raise InputError(f"Column {column!r} is not in the data; its columns are {list(names)}.")
+            return names.index(column)
+        if not -n_columns <= column < n_columns:
+            raise InputError(f"Column {column} is asked for but the data have {n_columns} columns.")
+        return column % n_columns

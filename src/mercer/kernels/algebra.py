@@ -1,0 +1,180 @@
+"""Kernels made of kernels: sums, products, scalings and powers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mercer.core.errors import InputTypeError
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import Pair
+from mercer.kernels.parameters import parameter
+from mercer.kernels.properties import Properties, of_product, of_sum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Binary(Kernel):
+    k1: Kernel
+    k2: Kernel
+
+    def __post_init__(self) -> None:
+        for name in ("k1", "k2"):
+            _need_kernel(getattr(self, name), type(self).__name__, name)
+
+    @property
+    def domain(self) -> str:  # type: ignore[override]
+        """Objects when either kernel needs them."""
+        return joint_domain(self.k1, self.k2)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sum(_Binary):
+    """The sum of two kernels, k1(x, z) + k2(x, z), written ``k1 + k2``.
+
+    Its RKHS holds the sums of functions of both.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> Gaussian(length_scale=2.0) + Linear()
+    Gaussian(length_scale=2.0) + Linear(bias=0.0)
+    """
+
+    precedence = 1
+
+    def of(self, pair: Pair) -> Any:
+        return self.k1.of(pair) + self.k2.of(pair)
+
+    @property
+    def properties(self) -> Properties:
+        return of_sum(self.k1.properties, self.k2.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.k1!r} + {self.k2.within(self.precedence)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Product(_Binary):
+    """The product of two kernels, k1(x, z) k2(x, z), written ``k1 * k2`` (Schur's theorem: again a kernel).
+
+    >>> from mercer.kernels import Gaussian, Periodic
+    >>> Gaussian(length_scale=9.0) * Periodic(period=12.0)
+    Gaussian(length_scale=9.0) * Periodic(length_scale=1.0, period=12.0)
+    """
+
+    precedence = 2
+
+    def of(self, pair: Pair) -> Any:
+        return self.k1.of(pair) * self.k2.of(pair)
+
+    @property
+    def properties(self) -> Properties:
+        return of_product(self.k1.properties, self.k2.properties)
+
+    def __repr__(self) -> str:
+        return f"{self.k1.within(self.precedence - 1)} * {self.k2.within(self.precedence)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Unary(Kernel):
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        _need_kernel(self.kernel, type(self).__name__, "kernel")
+        super().__post_init__()
+
+    @property
+    def domain(self) -> str:  # type: ignore[override]
+        """The domain of the inner kernel."""
+        return self.kernel.domain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scaled(_Unary):
+    """A positive multiple of a kernel, factor * k(x, z), written ``2.0 * k``.
+
+    >>> from mercer.kernels import Gaussian
+    >>> (2.0 * Gaussian()).diag([[0.0], [5.0]])
+    array([2., 2.])
+    """
+
+    factor: float = parameter(1.0)
+    precedence = 2
+
+    def of(self, pair: Pair) -> Any:
+        return self.factor * self.kernel.of(pair)
+
+    @property
+    def properties(self) -> Properties:
+        return replace(self.kernel.properties, is_normalised=None)
+
+    def __repr__(self) -> str:
+        return f"{self.factor!r} * {self.kernel.within(self.precedence)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionScaled(_Unary):
+    """A kernel scaled by a function of each point, f(x) k(x, z) f(z), written ``f * k``.
+
+    `function` maps rows of shape (n, d) to n numbers.
+
+    >>> from mercer.kernels import Constant
+    >>> k = (lambda X: X[:, 0]) * Constant(1.0)
+    >>> k([[2.0], [3.0]])
+    array([[4., 6.],
+           [6., 9.]])
+    """
+
+    function: Callable[..., Any]
+    precedence = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.function):
+            raise InputTypeError(f"FunctionScaled(function={self.function!r}): function must be callable.")
+
+    def of(self, pair: Pair) -> Any:
+        left, right = pair.ends(self.function)
+        return left * self.kernel.of(pair) * right
+
+    @property
+    def properties(self) -> Properties:
+        return Properties()
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", repr(self.function))
+        return f"{name} * {self.kernel.within(self.precedence)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Power(_Unary):
+    """A positive integer power of a kernel, k(x, z)^p, written ``k ** 3``.
+
+    >>> from mercer.kernels import Linear
+    >>> Linear() ** 3
+    Linear(bias=0.0) ** 3
+    """
+
+    exponent: int = parameter(1, integer=True, tunable=False)
+    precedence = 3
+
+    def of(self, pair: Pair) -> Any:
+        return self.kernel.of(pair) ** self.exponent
+
+    @property
+    def properties(self) -> Properties:
+        inner = self.kernel.properties
+        return inner if self.exponent == 1 else of_product(inner, inner)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel.within(self.precedence)} ** {self.exponent}"
+
+
+def joint_domain(*kernels: Kernel) -> str:
+    """The domain on which all the kernels can be evaluated."""
+    domains = {k.domain for k in kernels}
+    return "objects" if "objects" in domains else "matrix" if "matrix" in domains else "vectors"
+
+
+def _need_kernel(value: Any, owner: str, name: str) -> None:
+    if not isinstance(value, Kernel):
+        raise InputTypeError(f"{owner}({name}={value!r}): {name} must be a kernel.")

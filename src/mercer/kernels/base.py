@@ -1,0 +1,209 @@
+"""`Kernel`: a frozen, hashable, composable function k(x, z), written once as `of(pair)`."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points, Warp, as_points, promote, restore
+from mercer.core.errors import InputError, InputTypeError
+from mercer.core.symbols import Program, Tape
+from mercer.kernels.pair import DensePair, DiagonalPair, Pair, SymbolicPair
+from mercer.kernels.parameters import MEDIAN, Parameter
+from mercer.kernels.properties import Properties
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel:
+    """A positive semi-definite function of two points, with algebra.
+
+    A subclass is a frozen dataclass whose fields are its parameters and whose one method `of(pair)` is its formula:
+    it asks the pair for a distance or an inner product and returns the kernel's value.
+    """
+
+    domain: ClassVar[str] = "vectors"
+    precedence: ClassVar[int] = 4
+    __array_ufunc__ = None  # keeps np.ones(2) * kernel from becoming an array of kernels
+
+    def of(self, pair: Pair) -> Any:
+        """The kernel's value on a pair of points."""
+        raise InputTypeError(f"{type(self).__name__} does not define of(pair), the formula of the kernel.")
+
+    @property
+    def properties(self) -> Properties:
+        """What is known of the kernel: see `Properties`."""
+        return Properties()
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            spec = f.metadata.get("parameter")
+            if isinstance(spec, Parameter):
+                value = spec.check(getattr(self, f.name), type(self).__name__, f.name)
+                object.__setattr__(self, f.name, value)
+
+    # Evaluation
+
+    def __call__(self, X: Any, Z: Any = None) -> Any:
+        """Gram matrix k(X, Z) of shape (n, m); k(X) is k(X, X) of one sample. Torch in, torch out; else numpy."""
+        x = self.points(X, "X")
+        z = None if Z is None else self.points(Z, "Z")
+        if z is not None and x.is_tensor and z.is_tensor:
+            a, b = promote(x.values, z.values)
+            x, z = Points(a, x.names), Points(b, z.names)
+        pair = DensePair(x, z)
+        return restore(_filled(self.of(pair), pair.shape, x), X)
+
+    def diag(self, X: Any) -> Any:
+        """The diagonal k(x_i, x_i) of k(X), without the matrix."""
+        x = self.points(X, "X")
+        return restore(_filled(self.of(DiagonalPair(x)), (len(x),), x), X)
+
+    def points(self, X: Any, name: str = "X") -> Points:
+        """X converted to what this kernel works on."""
+        return as_points(X, name, objects=self.domain == "objects")
+
+    def program(self, sample: Points) -> Program:
+        """The formula as straight-line code for data like `sample`; raises NotTraceable where that is impossible."""
+        tape = Tape()
+        return tape.program(self.of(SymbolicPair(tape, sample)))
+
+    # Algebra
+
+    def __add__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Sum
+
+        other = _as_term(other)
+        return NotImplemented if other is None else Sum(self, other)
+
+    def __radd__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Sum
+
+        if isinstance(other, numbers.Real) and other == 0:
+            return self  # so that sum(kernels) works
+        other = _as_term(other)
+        return NotImplemented if other is None else Sum(other, self)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import FunctionScaled, Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        if isinstance(other, numbers.Real):
+            return Scaled(self, other)
+        return FunctionScaled(self, other) if callable(other) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Kernel:
+        return self.__mul__(other)
+
+    def __pow__(self, exponent: Any) -> Kernel:
+        from mercer.kernels.algebra import Power
+
+        return Power(self, exponent)
+
+    # Parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with `deep` also those of inner kernels, as `k1__length_scale`."""
+        params: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            params[f.name] = value
+            if deep and isinstance(value, Kernel):
+                params.update({f"{f.name}__{key}": inner for key, inner in value.get_params().items()})
+        return params
+
+    def replace(self, **changes: Any) -> Kernel:
+        """A new kernel with some parameters changed; inner ones by path: `replace(k1__length_scale=2.0)`."""
+        own: dict[str, Any] = {}
+        inner: dict[str, dict[str, Any]] = {}
+        names = {f.name for f in fields(self)}
+        for path, value in changes.items():
+            name, _, rest = path.partition("__")
+            if name not in names:
+                raise InputError(f"{type(self).__name__} has no parameter {name!r}; it has {sorted(self.get_params())}.")
+            if rest:
+                inner.setdefault(name, {})[rest] = value
+            else:
+                own[name] = value
+        for name, parts in inner.items():
+            child = own.get(name, getattr(self, name))
+            if not isinstance(child, Kernel):
+                raise InputError(f"{type(self).__name__}.{name} is not a kernel and has no parameters {sorted(parts)}.")
+            own[name] = child.replace(**parts)
+        return replace(self, **own)
+
+    def tunable(self) -> dict[str, Any]:
+        """Positive continuous parameters by path, the ones a tuner may move."""
+        found: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            spec = f.metadata.get("parameter")
+            if isinstance(value, Kernel):
+                found.update({f"{f.name}__{path}": v for path, v in value.tunable().items()})
+            elif isinstance(spec, Parameter) and spec.tunable and not spec.integer and np.all(np.asarray(value) > 0):
+                found[f.name] = value
+        return found
+
+    def children(self) -> Iterator[tuple[str, Kernel]]:
+        """Inner kernels with the names of their fields."""
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Kernel):
+                yield f.name, value
+
+    def resolved(self, median: Callable[[tuple[Warp, ...], str], float], warps: tuple[Warp, ...] = ()) -> Kernel:
+        """A copy in which every length_scale="median" is the number median(warps, metric) gives for its data."""
+        changes: dict[str, Any] = {name: child.resolved(median, warps) for name, child in self.children()}
+        if getattr(self, "length_scale", None) == MEDIAN:
+            changes["length_scale"] = median(warps, getattr(self, "metric", "l2"))
+        return replace(self, **changes) if changes else self
+
+    # Identity
+
+    def _key(self) -> tuple[Any, ...]:
+        values = (getattr(self, f.name) for f in fields(self))
+        return (type(self), *(id(v) if isinstance(v, Tensor) else v for v in values))
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Kernel) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __sklearn_clone__(self) -> Kernel:
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in fields(self))})"
+
+    def within(self, precedence: int) -> str:
+        """The repr, in parentheses where an operator of that precedence would bind tighter."""
+        return f"({self!r})" if self.precedence <= precedence else repr(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Properties.__dataclass_fields__:
+            return getattr(self.properties, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+
+def _as_term(other: Any) -> Kernel | None:
+    from mercer.kernels.constant import Constant
+
+    if isinstance(other, Kernel):
+        return other
+    return Constant(other) if isinstance(other, numbers.Real) else None
+
+
+def _filled(value: Any, shape: tuple[int, ...], x: Points) -> Tensor:
+    """The value as a tensor of the full shape: formulas may return a constant."""
+    if not isinstance(value, Tensor):
+        value = torch.tensor(float(value), dtype=torch.float64)
+    if x.is_tensor:
+        value = value.to(x.values)
+    return value if value.shape == shape else value.expand(shape).clone()

@@ -1,0 +1,97 @@
+"""Parameters of kernels: what each may be, checked once when a kernel is made."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import MISSING, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError, InputTypeError
+
+MEDIAN = "median"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The range of one numeric parameter; `tunable` ones are positive and optimised on a log scale."""
+
+    lower: float = 0.0
+    upper: float = math.inf
+    lower_open: bool = True
+    vector: bool = False
+    median: bool = False
+    integer: bool = False
+    infinite: bool = False
+    tunable: bool = True
+
+    def check(self, value: Any, owner: str, name: str) -> Any:
+        """The value as a float, int, tuple or tensor, or an error that names the kernel and the value."""
+        where = f"{owner}({name}={_short(value)})"
+        if self.median and isinstance(value, str) and value == MEDIAN:
+            return value
+        if isinstance(value, Tensor):
+            if not value.is_floating_point():
+                raise InputTypeError(f"{where}: a tensor parameter must be a floating-point tensor.")
+            self._check_range(value.detach(), where)
+            return value
+        if isinstance(value, bool | str) or isinstance(value, complex):
+            raise InputTypeError(f"{where}: {name} must be {self.words()}.")
+        if isinstance(value, numbers.Real):
+            return self._scalar(value, where, name)
+        if self.vector and isinstance(value, list | tuple | np.ndarray):
+            return self._tuple(value, where, name)
+        raise InputTypeError(f"{where}: {name} must be {self.words()}.")
+
+    def words(self) -> str:
+        """The range in words, for error messages."""
+        kind = "an integer" if self.integer else "a number"
+        sign = ">" if self.lower_open else ">="
+        bound = f"{kind} {sign} {self.lower:g}"
+        if math.isfinite(self.upper):
+            bound += f" and <= {self.upper:g}"
+        if self.vector:
+            bound += " or one such number per column"
+        return bound + (' or "median"' if self.median else "")
+
+    def _scalar(self, value: Any, where: str, name: str) -> float | int:
+        if self.integer and value != int(value):
+            raise InputError(f"{where}: {name} must be {self.words()}.")
+        number = int(value) if self.integer else float(value)
+        self._check_range(torch.tensor([number], dtype=torch.float64), where)
+        return number
+
+    def _tuple(self, value: Any, where: str, name: str) -> tuple[float, ...]:
+        array = np.asarray(value)
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "fiu":
+            raise InputTypeError(f"{where}: {name} must be {self.words()}.")
+        numbers_ = array.astype(np.float64)
+        self._check_range(torch.from_numpy(numbers_.copy()), where)
+        return tuple(numbers_.tolist())
+
+    def _check_range(self, values: Tensor, where: str) -> None:
+        below = values <= self.lower if self.lower_open else values < self.lower
+        bad = below | (values > self.upper) | values.isnan()
+        if not self.infinite:
+            bad |= values.isinf()
+        if bool(bad.any()):
+            raise InputError(f"{where}: must be {self.words()}.")
+
+
+def parameter(default: Any = MISSING, **spec: Any) -> Any:
+    """A dataclass field that carries its `Parameter`."""
+    return field(default=default, metadata={"parameter": Parameter(**spec)})
+
+
+def length_scale(default: Any = 1.0) -> Any:
+    """The field of a width: positive, one number, one per column, or "median"."""
+    return parameter(default, vector=True, median=True)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

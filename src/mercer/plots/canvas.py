@@ -1,0 +1,93 @@
+"""The look shared by all plots, and figures that need no display and no pyplot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.core.errors import InputError, InputTypeError, MercerError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+"""Colours of Okabe and Ito that people with any colour vision tell apart."""
+INK, MUTED, FAINT = "#222222", "#6B6B6B", "#E3E3E3"
+"""Text and marks, what stays behind them, and lines of the grid."""
+
+LABEL, SMALL = 10, 9
+"""Font sizes in points."""
+
+MANY_POINTS = 20_000
+"""Above this a scatter plot is drawn as counts in hexagons."""
+
+
+class PlotError(MercerError, ImportError):
+    """matplotlib is missing: the message says how to install it."""
+
+
+def new_figure(width: float = 5.0, height: float = 4.0) -> Figure:
+    """An empty figure, in inches, that belongs to nobody: it works without a display and is never shown."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise PlotError('Plots need matplotlib: pip install "mercer[plot]"') from error
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def axes_for(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
+    """The axes given, or those of a new figure, in the common look."""
+    ax = new_figure(width, height).add_subplot() if ax is None else ax
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(MUTED)
+    ax.tick_params(which="both", color=MUTED, labelcolor=INK, labelsize=SMALL)
+    ax.grid(True, which="major", color=FAINT, linewidth=0.7)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def name_axes(ax: Axes, x: str, y: str, title: str = "") -> None:
+    """Label both axes; the title, where there is one, starts at the left edge."""
+    ax.set_xlabel(x, color=INK, fontsize=LABEL)
+    ax.set_ylabel(y, color=INK, fontsize=LABEL)
+    if title:
+        ax.set_title(title, loc="left", color=INK, fontsize=LABEL + 1)
+
+
+def legend(ax: Axes, **place: Any) -> None:
+    """A legend without a frame that hides no data more than it must."""
+    box = ax.legend(fontsize=SMALL, frameon=True, framealpha=0.85, edgecolor="none", borderpad=0.3, **place)
+    for text in box.get_texts():
+        text.set_color(INK)
+
+
+def with_unit(name: str, unit: str) -> str:
+    """A label such as "Height (m)"."""
+    return f"{name} ({unit})" if unit else name
+
+
+def vector(values: Any, name: str, length: int | None = None) -> np.ndarray:
+    """`values` as finite float64 numbers in one dimension, of the given length."""
+    array = numbers(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(f"{name} must be a sequence of numbers, got shape {array.shape}.")
+    if length is not None and len(array) != length:
+        raise InputError(f"{name} has {len(array)} values, expected {length}.")
+    return array
+
+
+def numbers(values: Any, name: str) -> np.ndarray:
+    """`values` as a float64 array without NaN and infinity."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputTypeError(f"{name} must hold numbers: {error}") from error
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} contains NaN or infinity.")
+    return array

@@ -1,0 +1,52 @@
+"""A Gram matrix as an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.core.errors import InputError
+from mercer.plots.canvas import INK, SMALL, axes_for, name_axes, numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def gram_matrix(K: Any, *, title: str = "", ax: Axes | None = None) -> Axes:
+    """The entries k(x_i, z_j) as an image, one colour per value.
+
+    Values of one sign run from light to dark; values of both signs diverge from white at zero.
+
+    >>> ax = gram_matrix([[1.0, 0.6], [0.6, 1.0]])
+    >>> ax.get_ylabel()
+    'row i'
+    """
+    K = numbers(K, "K")
+    if K.ndim != 2 or K.size == 0:
+        raise InputError(f"K must be a matrix, got shape {K.shape}.")
+    ax = axes_for(ax, 4.8, 4.0)
+    low, high = float(K.min()), float(K.max())
+    reach = max(abs(low), abs(high)) or 1.0
+    if low < 0 < high:
+        scale = {"cmap": "PuOr", "vmin": -reach, "vmax": reach}
+    else:
+        scale = {"cmap": "cividis", "vmin": min(low, 0.0), "vmax": max(high, 0.0) if reach > 0 else 1.0}
+    image = ax.imshow(K, interpolation="nearest" if max(K.shape) <= 400 else "antialiased", aspect="equal", **scale)
+    ax.grid(False)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    _whole_numbers(ax)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.85)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=SMALL, labelcolor=INK)
+    bar.set_label("k(x_i, x_j)" if K.shape[0] == K.shape[1] else "k(x_i, z_j)", color=INK, fontsize=SMALL)
+    name_axes(ax, "row j" if K.shape[0] == K.shape[1] else "row j of Z", "row i", title)
+    return ax
+
+
+def _whole_numbers(ax: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))

@@ -1,0 +1,141 @@
+"""Predictions against the truth, and what is left over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.core.errors import InputError
+from mercer.plots.canvas import (
+    BLUE,
+    INK,
+    MANY_POINTS,
+    MUTED,
+    ORANGE,
+    axes_for,
+    legend,
+    name_axes,
+    vector,
+    with_unit,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def predicted_against_actual(
+    actual: Any,
+    predicted: Any,
+    *,
+    baseline: Any = None,
+    label: str = "model",
+    baseline_label: str = "baseline",
+    target: str = "target",
+    unit: str = "",
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    r"""Predicted against actual values, with the line of perfect prediction and a band of one RMSE around it.
+
+    .. math:: \mathrm{RMSE}^2 = \frac1n \sum_i (y_i - \hat y_i)^2, \qquad
+        R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}.
+
+    Parameters
+    ----------
+    actual, predicted : n values each.
+    baseline : n values predicted by another model, or one number (the mean, say), drawn behind; None for no baseline.
+    label, baseline_label : names of the models in the legend.
+    target, unit : what is predicted, for the labels.
+    title : text above the axes.
+    ax : axes to draw on, those of a new figure when None.
+
+    >>> ax = predicted_against_actual([1.0, 2.0, 3.0], [1.1, 1.9, 3.2], target="height", unit="m")
+    >>> ax.get_ylabel()
+    'Predicted height (m)'
+    """
+    actual = vector(actual, "actual")
+    predicted = vector(predicted, "predicted", len(actual))
+    ax = axes_for(ax, 4.8, 4.6)
+    shown = [actual, predicted]
+    if baseline is not None:
+        baseline = np.asarray(baseline, dtype=np.float64)
+        baseline = vector(np.full(len(actual), baseline) if baseline.ndim == 0 else baseline, "baseline", len(actual))
+        shown.append(baseline)
+    low, high = _limits(shown)
+    error = _rmse(actual, predicted)
+    diagonal = np.array([low, high])
+    ax.fill_between(
+        diagonal, diagonal - error, diagonal + error, color=BLUE, alpha=0.08, linewidth=0, label="± RMSE of " + label
+    )
+    ax.plot(diagonal, diagonal, color=MUTED, linewidth=1)
+    if baseline is not None:
+        _points(ax, actual, baseline, ORANGE, _scored(baseline_label, actual, baseline), hollow=True)
+    _points(ax, actual, predicted, BLUE, _scored(label, actual, predicted))
+    ax.set_xlim(low, high)
+    ax.set_ylim(low, high)
+    ax.set_aspect("equal", adjustable="box")
+    name_axes(ax, with_unit(f"Actual {target}", unit), with_unit(f"Predicted {target}", unit), title)
+    legend(ax, loc="upper left")
+    return ax
+
+
+def residuals(
+    actual: Any,
+    predicted: Any,
+    *,
+    target: str = "target",
+    unit: str = "",
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Residuals, actual minus predicted, against the prediction: a pattern here is something the model missed.
+
+    >>> ax = residuals([1.0, 2.0, 3.0], [1.1, 1.9, 3.2])
+    >>> ax.get_ylabel()
+    'Actual minus predicted'
+    """
+    actual = vector(actual, "actual")
+    predicted = vector(predicted, "predicted", len(actual))
+    ax = axes_for(ax)
+    left = actual - predicted
+    error = _rmse(actual, predicted)
+    ax.axhspan(-error, error, color=BLUE, alpha=0.08, linewidth=0, label=f"± RMSE = {error:.3g}")
+    ax.axhline(0, color=MUTED, linewidth=1)
+    _points(ax, predicted, left, BLUE, None)
+    reach = 1.15 * float(np.abs(left).max()) or 1.0
+    ax.set_ylim(-reach, reach)
+    name_axes(ax, with_unit(f"Predicted {target}", unit), with_unit("Actual minus predicted", unit), title)
+    legend(ax, loc="best")
+    return ax
+
+
+def _points(ax: Axes, x: np.ndarray, y: np.ndarray, colour: str, label: str | None, *, hollow: bool = False) -> None:
+    if len(x) > MANY_POINTS:
+        if not hollow:  # two clouds of hexagons would hide each other
+            ax.hexbin(x, y, gridsize=80, bins="log", mincnt=1, cmap="Blues", linewidths=0)
+        ax.plot([], [], color=colour, marker="o", linestyle="none", markerfacecolor="none" if hollow else colour, label=label)
+        return
+    size = float(np.clip(3000 / len(x), 4, 26))
+    face = "none" if hollow else colour
+    ax.scatter(
+        x, y, s=size, facecolors=face, edgecolors=colour if hollow else "white", linewidths=0.8 if hollow else 0.3,
+        alpha=0.7 if hollow else 0.9, label=label, rasterized=len(x) > 2000,
+    )  # fmt: skip
+
+
+def _limits(values: list[np.ndarray]) -> tuple[float, float]:
+    low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
+    margin = 0.05 * (high - low) or 0.5
+    return low - margin, high + margin
+
+
+def _rmse(actual: np.ndarray, predicted: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((actual - predicted) ** 2)))
+
+
+def _scored(label: str, actual: np.ndarray, predicted: np.ndarray) -> str:
+    spread = float(np.sum((actual - actual.mean()) ** 2))
+    error = _rmse(actual, predicted)
+    r2 = f"R² {1 - error**2 * len(actual) / spread:.2f}, " if spread > 0 else ""
+    return f"{label}: {r2}RMSE {error:.3g}"

@@ -1,0 +1,51 @@
+"""One entry for every exact solver: (A + alpha I) X = B by the solver of a given name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from mercer.core.errors import InputError, InputTypeError
+from mercer.core.results import Solution
+from mercer.solvers.cholesky import Cholesky
+from mercer.solvers.eigh import Eigh
+from mercer.solvers.system import Solver, System
+
+SOLVERS: dict[str, Callable[[], Solver]] = {"cholesky": Cholesky, "eigh": Eigh}
+"""The exact solvers by name."""
+
+
+def get_solver(solver: Any) -> Solver:
+    """The solver of that name with its default options; a solver object is given back as it is.
+
+    >>> get_solver("eigh")
+    Eigh(rank_tol=None)
+    """
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            known = ", ".join(map(repr, sorted(SOLVERS)))
+            raise InputError(f"solver={solver!r} is unknown; the solvers are {known}, or 'auto' to choose.")
+        return SOLVERS[solver]()
+    if not callable(getattr(solver, "solve", None)):
+        raise InputTypeError(f"solver={solver!r}: give a name or a solver such as Cholesky() or Eigh().")
+    return solver
+
+
+def ridge_solve(A: System, B: Tensor, alpha: float | Tensor, solver: str | Solver = "cholesky") -> Solution:
+    r"""Solve
+
+    .. math:: (A + \alpha I) X = B
+
+    for B of shape (n,) or (n, t), with one alpha or one per column of B. `solver` is a name or a solver. Cholesky
+    factorises once per distinct alpha, Eigh once in all.
+
+    >>> import torch
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> A = MatrixSystem(torch.eye(2))
+    >>> ridge_solve(A, torch.ones(2, 2), torch.tensor([0.0, 1.0]), "eigh").value
+    tensor([[1.0000, 0.5000],
+            [1.0000, 0.5000]], dtype=torch.float64)
+    """
+    return get_solver(solver).solve(A, B, alpha)

@@ -1,0 +1,60 @@
+"""What the exact solvers ask of a system (A + alpha I) X = B, and the checks they share."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import check_finite
+from mercer.core.errors import InputError
+from mercer.core.results import Solution
+
+
+class System(Protocol):
+    """A symmetric positive semi-definite operator; Gram operators are such systems."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def dense(self) -> Tensor:
+        """The matrix, as a new tensor that the caller may overwrite."""
+
+    def diag(self) -> Tensor: ...
+
+    def matmul(self, V: Tensor) -> Tensor: ...
+
+
+class Solver(Protocol):
+    """A method for (A + alpha I) X = B, with one alpha or one per right-hand side."""
+
+    def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution: ...
+
+
+def dense_float64(A: System) -> tuple[Tensor, float]:
+    """The matrix in float64 and the relative rounding error of its entries."""
+    matrix = A.dense()
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
+        raise InputError(f"A system needs a square matrix with at least one row, got shape {tuple(matrix.shape)}.")
+    precision = torch.finfo(matrix.dtype).eps
+    return matrix.to(torch.float64).contiguous(), precision
+
+
+def right_hand_sides(B: Tensor, n: int) -> Tensor:
+    """B as a float64 matrix with n rows."""
+    if B.ndim not in (1, 2) or len(B) != n:
+        raise InputError(f"The right-hand side has shape {tuple(B.shape)} but the system has {n} rows.")
+    check_finite(B, "The right-hand side")
+    return B.to(torch.float64).reshape(n, -1)
+
+
+def check_alpha(alpha: Any, n_targets: int | None = None) -> Tensor:
+    """Alpha as a float64 tensor of no or one dimension, every value finite and >= 0."""
+    values = torch.as_tensor(alpha, dtype=torch.float64)
+    bad = ~((values >= 0) & torch.isfinite(values))
+    if bool(bad.any()):
+        raise InputError(f"alpha={values[bad][0].item() if values.ndim else values.item()}: must be a finite number >= 0.")
+    if values.ndim > 1 or (values.ndim == 1 and n_targets is not None and len(values) != n_targets):
+        raise InputError(f"alpha has shape {tuple(values.shape)}: give one number or one for each of {n_targets} targets.")
+    return values
