@@ -1,3 +1,10 @@
 """Kernel methods from ten points to a billion: a PyTorch core with the scikit-learn API."""
 
+from mercer import kernels
+from mercer.core.persistence import load
+from mercer.estimators import KernelRidge
+from mercer.operators import gram
+from mercer.rkhs import RKHSFunction
+
 __version__ = "0.1.0"
+__all__ = ["KernelRidge", "RKHSFunction", "__version__", "gram", "kernels", "load"]

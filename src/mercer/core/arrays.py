@@ -115,7 +115,7 @@ def _frame_array(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
     return np.column_stack([np.asarray(c.cast(nw.Float64).to_numpy(), dtype=dtype) for c in columns])
 
 
-def _is_number(column: nw.Series[Any]) -> bool:
+def _is_number(column: Any) -> bool:
     return column.dtype.is_numeric() or column.dtype == nw.Boolean
 
 
@@ -179,9 +179,7 @@ def _check_tensor(X: Tensor, name: str) -> Tensor:
 def _check_matrix(values: Tensor, name: str) -> Tensor:
     if values.ndim != 2:
         hint = f" Reshape it with {name}.reshape(-1, 1) if it is one feature." if values.ndim == 1 else ""
-        raise InputError(
-            f"{name} must be a matrix of shape (rows, features), got shape {tuple(values.shape)}.{hint}"
-        )
+        raise InputError(f"{name} must be a matrix of shape (rows, features), got shape {tuple(values.shape)}.{hint}")
     if values.shape[1] == 0:
         raise InputError(f"{name} has no columns.")
     check_finite(values, name)

@@ -27,5 +27,5 @@ class ModelFileError(MercerError, ValueError):
     """A model file that is damaged, truncated, hostile or of an unknown format."""
 
 
-class NotTraceable(MercerError):  # noqa: N818 - a signal between layers, never seen by users
+class NotTraceable(MercerError):
     """A kernel whose formula cannot be written over symbols; back ends fall back to dense tiles."""

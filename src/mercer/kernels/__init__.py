@@ -2,8 +2,49 @@
 
 from mercer.kernels.algebra import FunctionScaled, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
+from mercer.kernels.brownian import Brownian
 from mercer.kernels.constant import Constant, WhiteNoise
 from mercer.kernels.inner import AllSubsets, Linear, Polynomial
 from mercer.kernels.matern import Matern
+from mercer.kernels.median import resolve
+from mercer.kernels.objects import Callable, Precomputed
+from mercer.kernels.periodic import Periodic
 from mercer.kernels.properties import Properties
+from mercer.kernels.registry import as_kernel, kernel_from_name
+from mercer.kernels.serialize import from_dict, to_dict
+from mercer.kernels.spectrum import Spectrum
 from mercer.kernels.stationary import ExponentialPower, Gaussian, InverseMultiquadric, Laplace, RationalQuadratic
+from mercer.kernels.warps import FeatureMap, Subspace
+
+__all__ = [
+    "AllSubsets",
+    "Brownian",
+    "Callable",
+    "Constant",
+    "ExponentialPower",
+    "FeatureMap",
+    "FunctionScaled",
+    "Gaussian",
+    "InverseMultiquadric",
+    "Kernel",
+    "Laplace",
+    "Linear",
+    "Matern",
+    "Periodic",
+    "Polynomial",
+    "Power",
+    "Precomputed",
+    "Product",
+    "Properties",
+    "RationalQuadratic",
+    "Scaled",
+    "Spectrum",
+    "Subspace",
+    "Sum",
+    "WhiteNoise",
+    "as_kernel",
+    "from_dict",
+    "kernel_from_name",
+    "resolve",
+    "to_dict",
+]

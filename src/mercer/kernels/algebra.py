@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mercer.core.errors import InputTypeError
 from mercer.kernels.base import Kernel
-from mercer.kernels.pair import Pair
+from mercer.kernels.pair import Pair, function_name
 from mercer.kernels.parameters import parameter
-from mercer.kernels.properties import Properties, of_product, of_sum
+from mercer.kernels.properties import Properties, of_power, of_product, of_scaled, of_sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Binary(Kernel):
+class Binary(Kernel):
+    """A kernel made of two."""
+
     k1: Kernel
     k2: Kernel
 
     def __post_init__(self) -> None:
         for name in ("k1", "k2"):
-            _need_kernel(getattr(self, name), type(self).__name__, name)
+            need_kernel(getattr(self, name), type(self).__name__, name)
+        joint_domain(self.k1, self.k2)
 
     @property
     def domain(self) -> str:  # type: ignore[override]
-        """Objects when either kernel needs them."""
+        """What both kernels can be evaluated on."""
         return joint_domain(self.k1, self.k2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sum(_Binary):
+class Sum(Binary):
     """The sum of two kernels, k1(x, z) + k2(x, z), written ``k1 + k2``.
 
     Its RKHS holds the sums of functions of both.
@@ -53,7 +56,7 @@ class Sum(_Binary):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Product(_Binary):
+class Product(Binary):
     """The product of two kernels, k1(x, z) k2(x, z), written ``k1 * k2`` (Schur's theorem: again a kernel).
 
     >>> from mercer.kernels import Gaussian, Periodic
@@ -75,11 +78,13 @@ class Product(_Binary):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Unary(Kernel):
+class Unary(Kernel):
+    """A kernel made of one."""
+
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        _need_kernel(self.kernel, type(self).__name__, "kernel")
+        need_kernel(self.kernel, type(self).__name__, "kernel")
         super().__post_init__()
 
     @property
@@ -89,7 +94,7 @@ class _Unary(Kernel):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scaled(_Unary):
+class Scaled(Unary):
     """A positive multiple of a kernel, factor * k(x, z), written ``2.0 * k``.
 
     >>> from mercer.kernels import Gaussian
@@ -105,14 +110,14 @@ class Scaled(_Unary):
 
     @property
     def properties(self) -> Properties:
-        return replace(self.kernel.properties, is_normalised=None)
+        return of_scaled(self.kernel.properties, self.factor)
 
     def __repr__(self) -> str:
         return f"{self.factor!r} * {self.kernel.within(self.precedence)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionScaled(_Unary):
+class FunctionScaled(Unary):
     """A kernel scaled by a function of each point, f(x) k(x, z) f(z), written ``f * k``.
 
     `function` maps rows of shape (n, d) to n numbers.
@@ -129,8 +134,9 @@ class FunctionScaled(_Unary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not callable(self.function):
-            raise InputTypeError(f"FunctionScaled(function={self.function!r}): function must be callable.")
+        need_function(self.function, "FunctionScaled", "function")
+        if self.kernel.domain == "matrix":
+            raise InputTypeError(f"{self.kernel!r} reads a ready Gram matrix; a function of points cannot scale it.")
 
     def of(self, pair: Pair) -> Any:
         left, right = pair.ends(self.function)
@@ -141,12 +147,11 @@ class FunctionScaled(_Unary):
         return Properties()
 
     def __repr__(self) -> str:
-        name = getattr(self.function, "__name__", repr(self.function))
-        return f"{name} * {self.kernel.within(self.precedence)}"
+        return f"{function_name(self.function)} * {self.kernel.within(self.precedence)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Power(_Unary):
+class Power(Unary):
     """A positive integer power of a kernel, k(x, z)^p, written ``k ** 3``.
 
     >>> from mercer.kernels import Linear
@@ -162,19 +167,31 @@ class Power(_Unary):
 
     @property
     def properties(self) -> Properties:
-        inner = self.kernel.properties
-        return inner if self.exponent == 1 else of_product(inner, inner)
+        return of_power(self.kernel.properties, self.exponent)
 
     def __repr__(self) -> str:
         return f"{self.kernel.within(self.precedence)} ** {self.exponent}"
 
 
 def joint_domain(*kernels: Kernel) -> str:
-    """The domain on which all the kernels can be evaluated."""
-    domains = {k.domain for k in kernels}
-    return "objects" if "objects" in domains else "matrix" if "matrix" in domains else "vectors"
+    """The domain on which all the kernels can be evaluated; a Gram matrix and points do not mix."""
+    domains = {k.domain for k in kernels} - {"any"}
+    if "matrix" in domains and len(domains) > 1:
+        raise InputTypeError(
+            f"{' and '.join(map(repr, kernels))} cannot be combined: one reads a ready Gram matrix, the other points."
+        )
+    return "objects" if "objects" in domains else domains.pop() if domains else "any"
 
 
-def _need_kernel(value: Any, owner: str, name: str) -> None:
+def need_kernel(value: Any, owner: str, name: str) -> None:
+    """Raise an error unless `value` is a kernel."""
     if not isinstance(value, Kernel):
         raise InputTypeError(f"{owner}({name}={value!r}): {name} must be a kernel.")
+
+
+def need_function(value: Any, owner: str, name: str) -> None:
+    """Raise an error unless `value` is a function that can be part of a hashable kernel."""
+    if not callable(value):
+        raise InputTypeError(f"{owner}({name}={value!r}): {name} must be a function.")
+    if getattr(value, "__hash__", None) is None:
+        raise InputTypeError(f"{owner}({name}={value!r}): {name} must be hashable; use a function or a frozen class.")

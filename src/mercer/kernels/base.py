@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points, Warp, as_points, promote, restore
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputError, InputTypeError, NotTraceable
 from mercer.core.symbols import Program, Tape
 from mercer.kernels.pair import DensePair, DiagonalPair, Pair, SymbolicPair
 from mercer.kernels.parameters import MEDIAN, Parameter
@@ -25,6 +25,9 @@ class Kernel:
 
     A subclass is a frozen dataclass whose fields are its parameters and whose one method `of(pair)` is its formula:
     it asks the pair for a distance or an inner product and returns the kernel's value.
+
+    `domain` says what the kernel is evaluated on: "vectors" (rows of a table), "objects" (anything, rows of a
+    table included), "matrix" (rows of a ready Gram matrix) or "any" (it does not look at the points).
     """
 
     domain: ClassVar[str] = "vectors"
@@ -53,16 +56,23 @@ class Kernel:
         """Gram matrix k(X, Z) of shape (n, m); k(X) is k(X, X) of one sample. Torch in, torch out; else numpy."""
         x = self.points(X, "X")
         z = None if Z is None else self.points(Z, "Z")
-        if z is not None and x.is_tensor and z.is_tensor:
-            a, b = promote(x.values, z.values)
-            x, z = Points(a, x.names), Points(b, z.names)
-        pair = DensePair(x, z)
-        return restore(_filled(self.of(pair), pair.shape, x), X)
+        torch_in = next((A for A in (X, Z) if isinstance(A, Tensor)), None)
+        if z is not None:
+            x, z = _matched(x, z, None if torch_in is None else torch_in.device)
+        return restore(self.on(DensePair(x, z)), torch_in)
 
     def diag(self, X: Any) -> Any:
         """The diagonal k(x_i, x_i) of k(X), without the matrix."""
-        x = self.points(X, "X")
-        return restore(_filled(self.of(DiagonalPair(x)), (len(x),), x), X)
+        return restore(self.on(DiagonalPair(self.points(X, "X"))), X)
+
+    def on(self, pair: DensePair | DiagonalPair) -> Tensor:
+        """The formula on a pair as a full tensor, in the dtype and on the device of its rows."""
+        value = self.of(pair)
+        if not isinstance(value, Tensor):
+            value = torch.tensor(float(value), dtype=torch.float64)
+        if pair.x.is_tensor:
+            value = value.to(pair.x.values)
+        return value if value.shape == pair.shape else value.expand(pair.shape).clone()
 
     def points(self, X: Any, name: str = "X") -> Points:
         """X converted to what this kernel works on."""
@@ -70,6 +80,8 @@ class Kernel:
 
     def program(self, sample: Points) -> Program:
         """The formula as straight-line code for data like `sample`; raises NotTraceable where that is impossible."""
+        if any(isinstance(value, Tensor) for value in self.get_params().values()):
+            raise NotTraceable("parameters that are tensors cannot enter a program")
         tape = Tape()
         return tape.program(self.of(SymbolicPair(tape, sample)))
 
@@ -78,16 +90,18 @@ class Kernel:
     def __add__(self, other: Any) -> Kernel:
         from mercer.kernels.algebra import Sum
 
-        other = _as_term(other)
-        return NotImplemented if other is None else Sum(self, other)
+        if _is_zero(other):
+            return self
+        term = _as_term(other)
+        return NotImplemented if term is None else Sum(self, term)
 
     def __radd__(self, other: Any) -> Kernel:
         from mercer.kernels.algebra import Sum
 
-        if isinstance(other, numbers.Real) and other == 0:
+        if _is_zero(other):
             return self  # so that sum(kernels) works
-        other = _as_term(other)
-        return NotImplemented if other is None else Sum(other, self)
+        term = _as_term(other)
+        return NotImplemented if term is None else Sum(term, self)
 
     def __mul__(self, other: Any) -> Kernel:
         from mercer.kernels.algebra import FunctionScaled, Product, Scaled
@@ -95,7 +109,7 @@ class Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
         if isinstance(other, numbers.Real):
-            return Scaled(self, other)
+            return Scaled(self, cast(float, other))
         return FunctionScaled(self, other) if callable(other) else NotImplemented
 
     def __rmul__(self, other: Any) -> Kernel:
@@ -126,7 +140,9 @@ class Kernel:
         for path, value in changes.items():
             name, _, rest = path.partition("__")
             if name not in names:
-                raise InputError(f"{type(self).__name__} has no parameter {name!r}; it has {sorted(self.get_params())}.")
+                raise InputError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {sorted(self.get_params())}."
+                )
             if rest:
                 inner.setdefault(name, {})[rest] = value
             else:
@@ -146,7 +162,7 @@ class Kernel:
             spec = f.metadata.get("parameter")
             if isinstance(value, Kernel):
                 found.update({f"{f.name}__{path}": v for path, v in value.tunable().items()})
-            elif isinstance(spec, Parameter) and spec.tunable and not spec.integer and np.all(np.asarray(value) > 0):
+            elif isinstance(spec, Parameter) and spec.tunable and _is_positive(value):
                 found[f.name] = value
         return found
 
@@ -160,15 +176,26 @@ class Kernel:
     def resolved(self, median: Callable[[tuple[Warp, ...], str], float], warps: tuple[Warp, ...] = ()) -> Kernel:
         """A copy in which every length_scale="median" is the number median(warps, metric) gives for its data."""
         changes: dict[str, Any] = {name: child.resolved(median, warps) for name, child in self.children()}
-        if getattr(self, "length_scale", None) == MEDIAN:
+        scale = getattr(self, "length_scale", None)
+        if isinstance(scale, str) and scale == MEDIAN:
             changes["length_scale"] = median(warps, getattr(self, "metric", "l2"))
+        return replace(self, **changes) if changes else self
+
+    def bind(self, names: Sequence[str] | None) -> Kernel:
+        """A copy that selects columns by position where this one uses names; `names` are those of the data.
+
+        >>> from mercer.kernels import Gaussian, Subspace
+        >>> Subspace(Gaussian(), "age").bind(["height", "age"])
+        Subspace(kernel=Gaussian(length_scale=1.0), columns=(1,))
+        """
+        changes: dict[str, Any] = {name: child.bind(names) for name, child in self.children()}
         return replace(self, **changes) if changes else self
 
     # Identity
 
     def _key(self) -> tuple[Any, ...]:
         values = (getattr(self, f.name) for f in fields(self))
-        return (type(self), *(id(v) if isinstance(v, Tensor) else v for v in values))
+        return (type(self), *(("tensor", id(v)) if isinstance(v, Tensor) else v for v in values))
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, Kernel) else NotImplemented
@@ -180,7 +207,8 @@ class Kernel:
         return self
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in fields(self))})"
+        shown = ", ".join(f"{f.name}={_text(getattr(self, f.name))}" for f in fields(self))
+        return f"{type(self).__name__}({shown})"
 
     def within(self, precedence: int) -> str:
         """The repr, in parentheses where an operator of that precedence would bind tighter."""
@@ -192,18 +220,34 @@ class Kernel:
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
 
+def _text(value: Any) -> str:
+    """A value as it can be written in Python: functions by their names, infinity as a call."""
+    if callable(value) and not isinstance(value, Kernel):
+        return getattr(value, "__name__", repr(value))
+    return "float('inf')" if isinstance(value, float) and math.isinf(value) else repr(value)
+
+
+def _is_positive(value: Any) -> bool:
+    return not isinstance(value, str) and bool((torch.as_tensor(value) > 0).all())
+
+
+def _is_zero(other: Any) -> bool:
+    return isinstance(other, numbers.Real) and not isinstance(other, bool) and other == 0
+
+
 def _as_term(other: Any) -> Kernel | None:
     from mercer.kernels.constant import Constant
 
     if isinstance(other, Kernel):
         return other
-    return Constant(other) if isinstance(other, numbers.Real) else None
+    return Constant(cast(float, other)) if isinstance(other, numbers.Real) else None
 
 
-def _filled(value: Any, shape: tuple[int, ...], x: Points) -> Tensor:
-    """The value as a tensor of the full shape: formulas may return a constant."""
-    if not isinstance(value, Tensor):
-        value = torch.tensor(float(value), dtype=torch.float64)
-    if x.is_tensor:
-        value = value.to(x.values)
-    return value if value.shape == shape else value.expand(shape).clone()
+def _matched(x: Points, z: Points, device: torch.device | None) -> tuple[Points, Points]:
+    """Two samples in one dtype on one device, or an error when their columns have different names."""
+    if x.names is not None and z.names is not None and x.names != z.names:
+        raise InputError(f"The columns of X are {list(x.names)} but those of Z are {list(z.names)}.")
+    if not (x.is_tensor and z.is_tensor):
+        return x, z
+    a, b = promote(x.values if device is None else x.values.to(device), z.values)
+    return Points(a, x.names), Points(b, z.names)

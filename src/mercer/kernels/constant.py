@@ -23,6 +23,7 @@ class Constant(Kernel):
     """
 
     constant_value: float = parameter(1.0)
+    domain = "any"
 
     def of(self, pair: Pair) -> Any:
         return self.constant_value
@@ -53,6 +54,7 @@ class WhiteNoise(Kernel):
     """
 
     noise_level: float = parameter(1.0)
+    domain = "any"
 
     def of(self, pair: Pair) -> Any:
         return self.noise_level * pair.same()

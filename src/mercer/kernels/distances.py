@@ -14,6 +14,10 @@ NEAR = {torch.float32: 1e-3, torch.float64: 1e-6}
 """Squared distances below this share of the squared radius are taken again from differences."""
 
 
+MEND_RADIUS = 1e4
+"""Above this squared radius a float64 product is not trusted for near pairs of any kernel."""
+
+
 def squared_distances(x: Tensor, z: Tensor, *, exact: bool) -> Tensor:
     """Matrix of |x_i - z_j|^2 for centred rows; `exact` recomputes near-coincident pairs from differences.
 
@@ -49,18 +53,19 @@ def _forward(x: Tensor, z: Tensor, exact: bool) -> Tensor:
     if dtype == torch.float32 and radius <= FOLD_RADIUS:
         a, b, norms_a, norms_b = (t.to(dtype) for t in (a, b, norms_a, norms_b))
     s = torch.addmm(norms_b, a, b.T, alpha=-2.0).add_(norms_a.unsqueeze(1)).clamp_(min=0.0)
-    if exact:
-        _mend_near_pairs(s, a, b, NEAR[s.dtype] * radius)
+    if exact or radius > MEND_RADIUS:
+        mend_near_pairs(s, a, b, NEAR[s.dtype] * radius)
     return s.to(dtype)
 
 
-def _mend_near_pairs(s: Tensor, a: Tensor, b: Tensor, threshold: float) -> None:
+def mend_near_pairs(s: Tensor, a: Tensor, b: Tensor, threshold: float) -> None:
     """Replace entries of `s` at or below `threshold` by sums of squared differences, in chunks."""
-    rows, columns = (s <= threshold).nonzero(as_tuple=True)
-    if 4 * len(rows) > s.numel():
+    near = s <= threshold
+    if 4 * int(near.count_nonzero()) > s.numel():
         s.copy_(torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square_())
         return
-    chunk = max(1, 2**24 // a.shape[1])
+    rows, columns = near.nonzero(as_tuple=True)
+    chunk = max(1, 2**20 // a.shape[1])
     for start in range(0, len(rows), chunk):
         i, j = rows[start : start + chunk], columns[start : start + chunk]
         s[i, j] = (a[i] - b[j]).square().sum(1)

@@ -53,13 +53,13 @@ class Matern(Kernel):
         >>> Matern.from_sobolev(2, 1)
         Matern(nu=1.5, length_scale=1.0)
         """
-        if not order > dimension / 2:
+        if not (dimension >= 1 and math.isfinite(order) and order > dimension / 2):
             raise InputError(
-                f"Matern.from_sobolev(order={order!r}, dimension={dimension!r}): functions of a Sobolev space have point "
-                f"values only for an order > dimension / 2 = {dimension / 2:g}."
+                f"Matern.from_sobolev(order={order!r}, dimension={dimension!r}): functions of a Sobolev space "
+                f"have point values only for an order > dimension / 2 = {dimension / 2:g}."
             )
         return cls(nu=order - dimension / 2, length_scale=length_scale)
 
     @property
     def properties(self) -> Properties:
-        return stationary_properties(self.nu, controls_convergence=False if math.isinf(self.nu) else None)
+        return stationary_properties(self.nu, controls_convergence=False if self.nu > 1 else None)

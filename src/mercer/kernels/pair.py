@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, Warp
+from mercer.core.arrays import Points, Warp, check_finite
 from mercer.core.errors import InputError, InputTypeError, NotTraceable
 from mercer.core.symbols import Statistic, Symbol, Tape
 from mercer.kernels.distances import squared_distances
@@ -54,8 +54,8 @@ class Pair(ABC):
         """Number of columns after the warps so far."""
 
     @abstractmethod
-    def matrix(self, gram: Callable[[Points, Points | None], Tensor], diag: Callable[[Points], Tensor]) -> Any:
-        """gram(x, z) of the whole samples, for kernels that are not written over vectors; z is None for one sample."""
+    def matrix(self, gram: Callable[[DensePair], Tensor], diag: Callable[[Points], Tensor]) -> Any:
+        """gram(pair) or diag(sample), for kernels that are evaluated on whole samples and not from vectors."""
 
     def distance(self, length_scale: LengthScale = 1.0) -> Any:
         """|(x - z) / length_scale|, accurate also where x and z nearly coincide."""
@@ -75,6 +75,11 @@ class DensePair(Pair):
     def shape(self) -> tuple[int, int]:
         return len(self.x), len(self.x if self.z is None else self.z)
 
+    @property
+    def one_sample(self) -> bool:
+        """Whether rows and columns are the same points, in the same order."""
+        return self.z is None or (self.ids is not None and torch.equal(*self.ids))
+
     def warped(self, warp: Warp) -> DensePair:
         return DensePair(warp(self.x), None if self.z is None else warp(self.z), self.ids)
 
@@ -91,11 +96,10 @@ class DensePair(Pair):
         return x @ z.T
 
     def same(self) -> Tensor:
-        x = self.x.values
-        like: dict[str, Any] = {"dtype": x.dtype, "device": x.device} if isinstance(x, Tensor) else {"dtype": torch.float64}
+        like = _like(self.x)
         if self.ids is not None:
-            return (self.ids[0].unsqueeze(1) == self.ids[1].unsqueeze(0)).to(**like)
-        return torch.eye(len(self.x), **like) if self.z is None else torch.zeros(self.shape, **like)
+            return (self.ids[0].unsqueeze(1) == self.ids[1].unsqueeze(0)).to(like)
+        return torch.eye(len(self.x)).to(like) if self.z is None else like.new_zeros(self.shape)
 
     def ends(self, function: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
         left = row_values(function, self.x)
@@ -105,8 +109,8 @@ class DensePair(Pair):
     def columns(self) -> int:
         return vectors(self.x).shape[1]
 
-    def matrix(self, gram: Callable[[Points, Points | None], Tensor], diag: Callable[[Points], Tensor]) -> Tensor:
-        return gram(self.x, self.z)
+    def matrix(self, gram: Callable[[DensePair], Tensor], diag: Callable[[Points], Tensor]) -> Tensor:
+        return gram(self)
 
     def _vectors(self) -> tuple[Tensor, Tensor]:
         x = vectors(self.x)
@@ -139,6 +143,10 @@ class DiagonalPair(Pair):
     def __init__(self, x: Points) -> None:
         self.x = x
 
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.x),)
+
     def warped(self, warp: Warp) -> DiagonalPair:
         return DiagonalPair(warp(self.x))
 
@@ -154,7 +162,7 @@ class DiagonalPair(Pair):
         return vectors(self.x).square().sum(1)
 
     def same(self) -> Tensor:
-        return torch.ones(len(self.x)).to(self.x.values) if self.x.is_tensor else torch.ones(len(self.x)).double()
+        return _like(self.x).new_ones(len(self.x))
 
     def ends(self, function: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
         values = row_values(function, self.x)
@@ -163,7 +171,7 @@ class DiagonalPair(Pair):
     def columns(self) -> int:
         return vectors(self.x).shape[1]
 
-    def matrix(self, gram: Callable[[Points, Points | None], Tensor], diag: Callable[[Points], Tensor]) -> Tensor:
+    def matrix(self, gram: Callable[[DensePair], Tensor], diag: Callable[[Points], Tensor]) -> Tensor:
         return diag(self.x)
 
 
@@ -198,42 +206,77 @@ class SymbolicPair(Pair):
     def columns(self) -> int:
         return vectors(self.sample).shape[1]
 
-    def matrix(self, gram: Callable[[Points, Points | None], Tensor], diag: Callable[[Points], Tensor]) -> Symbol:
+    def matrix(self, gram: Callable[[DensePair], Tensor], diag: Callable[[Points], Tensor]) -> Symbol:
         raise NotTraceable("this kernel is evaluated on whole samples")
 
     def _plain(self, length_scale: LengthScale) -> float | tuple[float, ...]:
         as_scale(length_scale, vectors(self.sample))
-        if isinstance(length_scale, Tensor):
-            raise NotTraceable("a length_scale that is a tensor cannot enter a program")
         return length_scale
 
 
 def vectors(points: Points) -> Tensor:
     """The rows as a tensor, or an error that says which kernels take objects."""
     if not points.is_tensor:
-        raise InputTypeError("This kernel works on rows of numbers, but X holds other objects; see Callable and Spectrum.")
+        raise InputTypeError(
+            "A kernel of rows of numbers was given other objects; pass a table (a two-dimensional array or a "
+            "frame), or use a kernel of objects such as Callable or Spectrum."
+        )
     return points.values
 
 
-def as_scale(length_scale: LengthScale, x: Tensor) -> float | Tensor:
+def as_scale(length_scale: LengthScale, x: Tensor, name: str = "length_scale") -> float | Tensor:
     """A length scale that divides the columns of x, or an error when their numbers differ."""
     if isinstance(length_scale, str):
         raise InputError(
-            f"length_scale={length_scale!r} is found from data: fit an estimator, or call mercer.kernels.resolve(kernel, X)."
+            f"{name}={length_scale!r} is found from data: fit an estimator, or call mercer.kernels.resolve(kernel, X)."
         )
     if isinstance(length_scale, float | int):
         return float(length_scale)
     scale = torch.as_tensor(length_scale, dtype=x.dtype, device=x.device)
     if scale.ndim > 1 or (scale.ndim == 1 and len(scale) != x.shape[1]):
-        raise InputError(f"length_scale has {scale.numel()} entries but X has {x.shape[1]} columns.")
+        raise InputError(f"{name} has {scale.numel()} entries but X has {x.shape[1]} columns.")
     return scale
 
 
-def row_values(function: Callable[[Tensor], Tensor], points: Points) -> Tensor:
+def row_values(function: Callable[[Tensor], Any], points: Points) -> Tensor:
     """function(rows) as a vector, or an error that names the function."""
     x = vectors(points)
-    values = torch.as_tensor(function(x), dtype=x.dtype, device=x.device)
+    values = call_on_rows(function, x)
     if values.shape != (len(x),):
-        name = getattr(function, "__name__", repr(function))
-        raise InputError(f"{name} must map (n, d) rows to (n,) numbers; it gave shape {tuple(values.shape)} for {len(x)} rows.")
+        raise InputError(
+            f"{function_name(function)} must map (n, d) rows to (n,) numbers; it gave shape "
+            f"{tuple(values.shape)} for {len(x)} rows."
+        )
     return values
+
+
+def call_on_rows(function: Callable[[Tensor], Any], x: Tensor) -> Tensor:
+    """What a user's function makes of the rows x, as a finite tensor like x."""
+    name = function_name(function)
+    no_gradient = InputTypeError(
+        f"{name} works in numpy and carries no gradient though X requires one; write it with torch, or pass X.detach()."
+    )
+    try:
+        values = function(x)
+    except RuntimeError as error:
+        if "requires grad" in str(error):
+            raise no_gradient from error
+        raise
+    if x.requires_grad and not isinstance(values, Tensor):
+        raise no_gradient
+    try:
+        output = torch.as_tensor(values).to(x)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputTypeError(f"{name} must return an array of numbers, got {type(values).__name__}.") from None
+    check_finite(output, f"The result of {name}")
+    return output
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """What to call a function in messages."""
+    return getattr(function, "__name__", repr(function))
+
+
+def _like(points: Points) -> Tensor:
+    """A tensor whose dtype and device results should have."""
+    return points.values if points.is_tensor else torch.empty(0, dtype=torch.float64)

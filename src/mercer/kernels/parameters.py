@@ -35,13 +35,10 @@ class Parameter:
         if self.median and isinstance(value, str) and value == MEDIAN:
             return value
         if isinstance(value, Tensor):
-            if not value.is_floating_point():
-                raise InputTypeError(f"{where}: a tensor parameter must be a floating-point tensor.")
-            self._check_range(value.detach(), where)
-            return value
-        if isinstance(value, bool | str) or isinstance(value, complex):
-            raise InputTypeError(f"{where}: {name} must be {self.words()}.")
-        if isinstance(value, numbers.Real):
+            return self._tensor(value, where, name)
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value.item()
+        if isinstance(value, numbers.Real) and not isinstance(value, bool):
             return self._scalar(value, where, name)
         if self.vector and isinstance(value, list | tuple | np.ndarray):
             return self._tuple(value, where, name)
@@ -59,27 +56,48 @@ class Parameter:
         return bound + (' or "median"' if self.median else "")
 
     def _scalar(self, value: Any, where: str, name: str) -> float | int:
-        if self.integer and value != int(value):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        self._check_range(torch.tensor(number, dtype=torch.float64), where)
+        if not self.integer:
+            return number
+        if number != int(number):
             raise InputError(f"{where}: {name} must be {self.words()}.")
-        number = int(value) if self.integer else float(value)
-        self._check_range(torch.tensor([number], dtype=torch.float64), where)
-        return number
+        return int(value)
 
     def _tuple(self, value: Any, where: str, name: str) -> tuple[float, ...]:
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise InputTypeError(f"{where}: {name} must be {self.words()}.") from None
         if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "fiu":
             raise InputTypeError(f"{where}: {name} must be {self.words()}.")
-        numbers_ = array.astype(np.float64)
-        self._check_range(torch.from_numpy(numbers_.copy()), where)
-        return tuple(numbers_.tolist())
+        entries = array.astype(np.float64)
+        self._check_range(torch.from_numpy(entries), where)
+        return tuple(entries.tolist())
+
+    def _tensor(self, value: Tensor, where: str, name: str) -> Tensor:
+        if not value.is_floating_point():
+            raise InputTypeError(f"{where}: a tensor parameter must be a floating-point tensor.")
+        if value.ndim > (1 if self.vector else 0) or value.numel() == 0:
+            raise InputError(f"{where}: {name} must be {self.words()}, got shape {tuple(value.shape)}.")
+        self._check_range(value.detach(), where)
+        return value
 
     def _check_range(self, values: Tensor, where: str) -> None:
         below = values <= self.lower if self.lower_open else values < self.lower
         bad = below | (values > self.upper) | values.isnan()
         if not self.infinite:
             bad |= values.isinf()
-        if bool(bad.any()):
-            raise InputError(f"{where}: must be {self.words()}.")
+        if not bool(bad.any()):
+            return
+        entry = ""
+        if values.ndim:
+            place = int(bad.nonzero()[0])
+            entry = f"entry {place} is {values[place].item():g}; "
+        raise InputError(f"{where}: {entry}must be {self.words()}.")
 
 
 def parameter(default: Any = MISSING, **spec: Any) -> Any:

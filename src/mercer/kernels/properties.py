@@ -1,9 +1,12 @@
-"""What is known about a kernel, as data, and how it passes through sums and products."""
+"""What is known about a kernel, as data, and how it passes through sums, products, scalings and powers."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+ANALYTIC = math.inf
 
 
 @dataclass(frozen=True)
@@ -16,10 +19,11 @@ class Properties:
     characteristic : the mean embedding tells any two distributions apart.
     universal : the RKHS is dense in the continuous functions on every compact set.
     bounded : k(x, x) is bounded.
-    smoothness : the nu for which the RKHS functions have nu derivatives in the Sobolev sense (nu + d/2 in all);
-        infinite for analytic kernels.
+    smoothness : the nu for which the RKHS is as smooth as that of the Matern kernel of order nu, a Sobolev space
+        of order nu + d/2; infinite for analytic kernels.
     contains_constants : constant functions belong to the RKHS.
-    controls_convergence : convergence of the Stein discrepancy built on it implies weak convergence.
+    controls_convergence : convergence of the Stein discrepancy built on it implies weak convergence, in every
+        dimension.
     is_normalised : k(x, x) = 1.
     """
 
@@ -34,11 +38,11 @@ class Properties:
 
 
 def of_sum(a: Properties, b: Properties) -> Properties:
-    """Properties of k1 + k2."""
+    """Properties of k1 + k2: its RKHS contains both, and squared embedding distances add."""
     bounded = both(a.bounded, b.bounded)
     return Properties(
-        stationary=both(a.stationary, b.stationary),
-        characteristic=either(a.characteristic, b.characteristic) if bounded else None,
+        stationary=_stationary(a, b),
+        characteristic=True if bounded and (a.characteristic or b.characteristic) else None,
         universal=True if a.universal or b.universal else None,
         bounded=bounded,
         smoothness=rougher(a.smoothness, b.smoothness),
@@ -49,17 +53,31 @@ def of_sum(a: Properties, b: Properties) -> Properties:
 
 def of_product(a: Properties, b: Properties) -> Properties:
     """Properties of k1 * k2: the spectral measure of a product of stationary kernels is a convolution."""
-    stationary = both(a.stationary, b.stationary)
-    spread = stationary and (a.characteristic or b.characteristic)
+    spread = a.stationary and b.stationary and (a.characteristic or b.characteristic)
     return Properties(
-        stationary=stationary,
+        stationary=_stationary(a, b),
         characteristic=True if spread else None,
         universal=True if spread else None,
-        bounded=True if a.bounded and b.bounded else None,
+        bounded=b.bounded if a.is_normalised else a.bounded if b.is_normalised else _all(a.bounded, b.bounded),
         smoothness=rougher(a.smoothness, b.smoothness),
-        contains_constants=True if a.contains_constants and b.contains_constants else None,
-        is_normalised=True if a.is_normalised and b.is_normalised else None,
+        contains_constants=_all(a.contains_constants, b.contains_constants),
+        is_normalised=b.is_normalised if a.is_normalised else a.is_normalised if b.is_normalised else None,
     )
+
+
+def of_scaled(inner: Properties, factor: Any) -> Properties:
+    """Properties of factor * k: the same RKHS with another norm."""
+    if factor == 1:
+        return inner
+    return replace(inner, is_normalised=False if inner.is_normalised else None)
+
+
+def of_power(inner: Properties, exponent: int) -> Properties:
+    """Properties of k ** exponent."""
+    if exponent == 1:
+        return inner
+    squared = of_product(inner, inner)
+    return replace(squared, bounded=inner.bounded, is_normalised=inner.is_normalised)
 
 
 def both(a: bool | None, b: bool | None) -> bool | None:
@@ -69,14 +87,15 @@ def both(a: bool | None, b: bool | None) -> bool | None:
     return None if a is None or b is None else True
 
 
-def either(a: bool | None, b: bool | None) -> bool | None:
-    """Three-valued or for properties that a sum may have though neither term does."""
-    return True if a or b else None
-
-
 def rougher(a: float | None, b: float | None) -> float | None:
     """The smaller smoothness."""
     return None if a is None or b is None else min(a, b)
 
 
-ANALYTIC = math.inf
+def _all(a: bool | None, b: bool | None) -> bool | None:
+    return True if a and b else None
+
+
+def _stationary(a: Properties, b: Properties) -> bool | None:
+    """Two non-stationary kernels can make a stationary one: sin x sin z + cos x cos z = cos(x - z)."""
+    return None if a.stationary is False and b.stationary is False else both(a.stationary, b.stationary)

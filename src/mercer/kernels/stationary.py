@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from mercer.core.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.maths import exp, power
 from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import length_scale, parameter
+from mercer.kernels.parameters import Parameter, length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties
 
 
@@ -42,9 +41,8 @@ class Gaussian(Kernel):
         >>> Gaussian.from_gamma(0.5)
         Gaussian(length_scale=1.0)
         """
-        if not gamma > 0:
-            raise InputError(f"Gaussian.from_gamma(gamma={gamma!r}): must be a number > 0.")
-        return cls(length_scale=1.0 / math.sqrt(2.0 * gamma))
+        checked = Parameter().check(gamma, "Gaussian.from_gamma", "gamma")
+        return cls(length_scale=(2.0 * checked) ** -0.5)
 
     @property
     def properties(self) -> Properties:
@@ -79,7 +77,7 @@ class Laplace(Kernel):
 
     @property
     def properties(self) -> Properties:
-        return stationary_properties(0.5)
+        return stationary_properties(0.5 if self.metric == "l2" else None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +127,7 @@ class RationalQuadratic(Kernel):
 
     @property
     def properties(self) -> Properties:
-        return stationary_properties(ANALYTIC)
+        return stationary_properties(ANALYTIC, controls_convergence=_slow_tails(self.alpha))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,10 +153,15 @@ class InverseMultiquadric(Kernel):
 
     @property
     def properties(self) -> Properties:
-        return stationary_properties(ANALYTIC, controls_convergence=bool(self.power < 1))
+        return stationary_properties(ANALYTIC, controls_convergence=_slow_tails(self.power))
 
 
-def stationary_properties(smoothness: float, controls_convergence: bool | None = None) -> Properties:
+def _slow_tails(power: Any) -> bool | None:
+    """Whether a tail |x - z|^(-2 power) controls weak convergence (Gorham and Mackey, 2017; open at one)."""
+    return None if power == 1 else bool(power < 1)
+
+
+def stationary_properties(smoothness: float | None, controls_convergence: bool | None = None) -> Properties:
     """Facts shared by the kernels with a positive spectral density on all of R^d."""
     return Properties(
         stationary=True,

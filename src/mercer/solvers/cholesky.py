@@ -35,7 +35,7 @@ class Cholesky:
 
     >>> from mercer.testing.solvers import MatrixSystem
     >>> A = MatrixSystem(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
-    >>> Cholesky().prepare(A, alpha=1.0).solve(torch.tensor([4.0, 4.0])).value
+    >>> Cholesky().prepare(A, alpha=1.0).solve(torch.tensor([4.0, 4.0])).value.round(decimals=6)
     tensor([1., 1.], dtype=torch.float64)
     """
 

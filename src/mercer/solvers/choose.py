@@ -80,11 +80,11 @@ def _what(n: int, solver: str) -> str:
 
 def _advice(n: int, solver: str, n_targets: int, budget: int, given: Any) -> str:
     rows = _largest_fitting(solver, n_targets, budget)
-    options = [f"at most {rows:,} rows fit", f"memory_budget={readable(memory_needed(n, solver, n_targets))!r} would do"]
+    options = [f"At most {rows:,} rows fit", f"memory_budget={readable(memory_needed(n, solver, n_targets))!r} would do"]
     if solver == "eigh" and memory_needed(n, "cholesky", n_targets) <= budget:
         options.append("one number alpha > 0 with solver='cholesky' fits")
     origin = "" if parse_budget(given) is not None else " The budget is half of the free memory."
-    return f"{'; '.join(options).capitalize()}.{origin}"
+    return f"{'; '.join(options)}.{origin}"
 
 
 def _largest_fitting(solver: str, n_targets: int, budget: int) -> int:

@@ -34,7 +34,7 @@ class Eigh:
 
     >>> from mercer.testing.solvers import MatrixSystem
     >>> spectrum = Eigh().prepare(MatrixSystem(torch.ones(2, 2)))
-    >>> spectrum.rank, spectrum.solve(torch.tensor([4.0, 4.0]), alpha=0.0).value
+    >>> spectrum.rank, spectrum.solve(torch.tensor([4.0, 4.0]), alpha=0.0).value.round(decimals=6)
     (1, tensor([2., 2.], dtype=torch.float64))
     """
 

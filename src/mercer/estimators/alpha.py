@@ -1,0 +1,55 @@
+"""The `alpha` argument: a number, one per target, or the criterion that chooses it."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError, InputTypeError
+
+CRITERIA = ("loo", "gcv")
+
+
+def checked_alpha(alpha: Any, n_targets: int) -> str | float | Tensor:
+    """A criterion, one float >= 0, or a float64 tensor with one value per target."""
+    words = f'alpha={alpha!r}: give a number >= 0, one per target, "loo" or "gcv"'
+    if isinstance(alpha, str):
+        if alpha not in CRITERIA:
+            raise InputError(f"{words}.")
+        return alpha
+    if isinstance(alpha, bool) or alpha is None:
+        raise InputTypeError(f"{words}.")
+    if isinstance(alpha, numbers.Real):
+        return float(_checked_values(np.array([alpha], dtype=np.float64), words)[0])
+    try:
+        values = np.asarray(alpha, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"{words}.") from None
+    if values.ndim == 0:
+        return float(_checked_values(values.reshape(1), words)[0])
+    if values.shape != (n_targets,):
+        raise InputError(f"{words}; it has shape {values.shape} but y has {n_targets} target(s).")
+    return torch.from_numpy(_checked_values(values, words).copy())
+
+
+def checked_alphas(alphas: Any) -> Tensor | None:
+    """The path of alphas that a criterion searches, sorted; None for the default path."""
+    if alphas is None:
+        return None
+    try:
+        values = np.unique(np.asarray(alphas, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputTypeError(f"alphas={alphas!r}: give an array of numbers >= 0.") from None
+    if values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"alphas={alphas!r}: give at least one number, all of them finite and >= 0.")
+    return torch.from_numpy(values)
+
+
+def _checked_values(values: np.ndarray, words: str) -> np.ndarray:
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"{words}; it must be finite and not negative.")
+    return values

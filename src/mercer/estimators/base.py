@@ -1,0 +1,45 @@
+"""What every kernel estimator shares: parameters of frozen kernels, tags, and model files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.core.errors import MercerError
+from mercer.core.persistence import save
+from mercer.kernels import Kernel, as_kernel
+
+
+class KernelEstimator(BaseEstimator):
+    """An estimator with a `kernel` parameter: a `Kernel`, a name or a function of two points."""
+
+    kernel: Any
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `kernel__length_scale=2.0` replaces the frozen kernel by a changed copy."""
+        inner = {name.removeprefix("kernel__"): value for name, value in params.items() if name.startswith("kernel__")}
+        super().set_params(**{name: value for name, value in params.items() if not name.startswith("kernel__")})
+        if inner:
+            self.kernel = as_kernel(self.kernel).replace(**inner)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one safetensors file; `mercer.load(path)` reads it back."""
+        check_is_fitted(self)
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        domain = self._domain()
+        tags.input_tags.pairwise = domain == "matrix"
+        tags.input_tags.string = domain == "objects"
+        return tags
+
+    def _domain(self) -> str:
+        try:
+            return as_kernel(self.kernel).domain
+        except MercerError:  # a wrong kernel is reported by fit, not by looking at the tags
+            return Kernel.domain

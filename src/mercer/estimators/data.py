@@ -1,0 +1,140 @@
+"""Training and test data as estimators take them: numpy, pandas, polars, torch or lists of objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
+from torch import Tensor
+
+from mercer.core.arrays import Points, as_points, check_finite
+from mercer.core.errors import InputError, InputTypeError
+from mercer.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Rows, float64 targets of shape (n, t) and float64 weights, or None for equal ones.
+
+    `torch_in` remembers that rows came as a tensor, so that fitted attributes are tensors too.
+    """
+
+    rows: Points
+    targets: Tensor
+    weights: Tensor | None
+    one_target: bool
+    torch_in: bool = False
+
+    def given_back(self, values: Tensor) -> Any:
+        """A result as the caller's kind of array, one-dimensional when the targets were."""
+        if self.one_target:
+            values = values.reshape(len(values))
+        return values if self.torch_in else values.detach().cpu().numpy()
+
+    def positive(self, pairwise: bool) -> tuple[TrainingData, Tensor | None]:
+        """The rows of positive weight and their places, or all rows and None; `pairwise` rows are a square matrix."""
+        if self.weights is None or bool((self.weights > 0).all()):
+            return self, None
+        index = self.weights.nonzero().squeeze(1)
+        rows = self.rows.take(index)
+        if pairwise:
+            rows = Points(rows.values[:, index])
+        return replace(self, rows=rows, targets=self.targets[index], weights=self.weights[index]), index
+
+    @property
+    def total_weight(self) -> float:
+        """Number of rows, each counted with its weight."""
+        return float(len(self.rows)) if self.weights is None else float(self.weights.sum())
+
+
+def training_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    """Validate what `fit` was given and remember the features seen."""
+    if y is None:
+        raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
+    objects = _objects(kernel, X)
+    if objects is not None:
+        rows, targets = objects, _numpy_targets(y)
+        check_consistent_length(rows.values, targets)
+    elif isinstance(X, Tensor):
+        rows, targets = tensor_rows(estimator, X, reset=True), _tensor_targets(y, len(X))
+    else:
+        _reject_gradients(y, "y")
+        X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True)
+        names = getattr(estimator, "feature_names_in_", None)
+        rows = Points(as_points(X).values, None if names is None else tuple(names))
+        targets = torch.from_numpy(np.array(y, dtype=np.float64))
+    weights = _weights(sample_weight, len(rows))
+    columns = targets.unsqueeze(1) if targets.ndim == 1 else targets
+    return TrainingData(rows, columns, weights, one_target=targets.ndim == 1, torch_in=isinstance(X, Tensor))
+
+
+def prediction_rows(estimator: BaseEstimator, kernel: Kernel, X: Any) -> Points:
+    """Validate what `predict` was given against the features seen in `fit`."""
+    objects = _objects(kernel, X)
+    if objects is not None:
+        return objects
+    if isinstance(X, Tensor):
+        return tensor_rows(estimator, X, reset=False)
+    return as_points(validate_data(estimator, X, dtype=[np.float64, np.float32], reset=False))
+
+
+def _objects(kernel: Kernel, X: Any) -> Points | None:
+    """X as a list of objects where the kernel takes them and X is not a table of numbers."""
+    if kernel.domain != "objects":
+        return None
+    points = as_points(X, objects=True)
+    if not len(points):
+        raise InputError("X is empty: at least one object is needed.")
+    return None if points.is_tensor else points
+
+
+def tensor_rows(estimator: BaseEstimator, X: Tensor, *, reset: bool) -> Points:
+    """Rows from a torch tensor, checked by us because scikit-learn checks numpy arrays only."""
+    if reset:
+        _reject_gradients(X, "X")
+    rows = as_points(X)
+    if not len(rows):
+        raise InputError(f"X has shape {tuple(X.shape)}: at least one row is needed.")
+    validate_data(estimator, rows.values, reset=reset, skip_check_array=True)
+    return rows
+
+
+def _tensor_targets(y: Any, n_rows: int) -> Tensor:
+    if not isinstance(y, Tensor):
+        y = _numpy_targets(y)
+    _reject_gradients(y, "y")
+    if y.is_complex():
+        raise InputTypeError(f"y is complex ({y.dtype}); targets are real numbers.")
+    if y.ndim not in (1, 2) or len(y) != n_rows:
+        raise InputError(f"y has shape {tuple(y.shape)} but X has {n_rows} rows.")
+    check_finite(y, "y")
+    return y.to(torch.float64)
+
+
+def _numpy_targets(y: Any) -> Tensor:
+    _reject_gradients(y, "y")
+    array = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    if array.ndim > 2:
+        raise InputError(f"y has shape {array.shape}; expected (n,) or (n, t).")
+    return torch.from_numpy(np.array(array))
+
+
+def _weights(sample_weight: Any, n_rows: int) -> Tensor | None:
+    if sample_weight is None:
+        return None
+    _reject_gradients(sample_weight, "sample_weight")
+    if isinstance(sample_weight, Tensor):
+        sample_weight = sample_weight.detach().cpu().numpy()
+    weights = _check_sample_weight(
+        sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True, copy=True
+    )
+    return None if bool((weights == 1.0).all()) else torch.from_numpy(weights)
+
+
+def _reject_gradients(values: Any, name: str) -> None:
+    if isinstance(values, Tensor) and values.requires_grad:
+        raise InputTypeError(f"{name} requires grad, but fitting is not differentiable: pass {name}.detach().")

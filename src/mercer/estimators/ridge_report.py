@@ -1,0 +1,59 @@
+"""The report of a fitted KernelRidge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mercer.core.report import Report, make_report
+
+if TYPE_CHECKING:
+    from mercer.estimators.kernel_ridge import KernelRidge
+
+CRITERIA = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
+
+
+def ridge_report(model: KernelRidge) -> Report:
+    """What was fitted, how it was solved, and what to worry about."""
+    data, path, tuning, solved = model._data, model.alpha_path_, model.tuning_, model.solver_report_
+    size = f"{len(data.rows):,} rows"
+    if data.rows.is_tensor:
+        size += f", {data.rows.values.shape[1]} features"
+    if not data.one_target:
+        size += f", {data.targets.shape[1]} targets"
+    lines: list[tuple[str, object]] = [("data", size), ("kernel", model.kernel_)]
+    if tuning is not None:
+        gain = f"relative error {tuning.start_error:.4g} -> {tuning.error:.4g}"
+        lines.append(("tuning", f"{gain}, {tuning.message}"))
+    chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
+    lines.append(("alpha", f"{_numbers(model.alpha_)} ({chosen})"))
+    if path is not None:
+        lines.append(("loo error", _numbers(_loo_error(model)) + " (root mean square)"))
+    lines.append(("solver", str(solved)))
+    return make_report("Kernel ridge regression", lines, _concerns(model))
+
+
+def _loo_error(model: KernelRidge) -> np.ndarray:
+    data = model._data
+    residuals = data.targets - model._loo_columns()
+    weights = np.ones(len(data.rows)) if data.weights is None else data.weights.numpy()
+    return np.sqrt(np.average(residuals.cpu().numpy() ** 2, axis=0, weights=weights))
+
+
+def _concerns(model: KernelRidge) -> list[str]:
+    found = []
+    path, solved = model.alpha_path_, model.solver_report_
+    if not solved.converged:
+        found.append(f"the system was not solved to its tolerance (residual {solved.residual:.1e}): use a larger alpha")
+    if solved.jitter:
+        found.append(f"a jitter of {solved.jitter:.0e} was added to the diagonal to make the factorisation succeed")
+    if path is not None and bool(path.at_edge.any()):
+        found.append("alpha is at the edge of its path: search a wider one with alphas=, or look at the kernel")
+    if model.tuning_ is not None and "limit" in model.tuning_.message:
+        found.append("tuning stopped at its iteration limit: the kernel may still improve")
+    return found
+
+
+def _numbers(values: float | np.ndarray) -> str:
+    return ", ".join(f"{v:.4g}" for v in np.atleast_1d(values))

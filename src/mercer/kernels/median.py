@@ -1,0 +1,111 @@
+"""The median heuristic: a length scale from the distances between the rows of the data."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points, Warp, check_finite
+from mercer.core.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import vectors
+
+MAX_ROWS = 2000
+
+
+def resolve(
+    kernel: Kernel, X: Any, sample_weight: Any = None, max_rows: int = MAX_ROWS, seed: int | None = 0
+) -> Kernel:
+    """The kernel with every ``length_scale="median"`` replaced by the median distance of the rows of X.
+
+    The median is over the pairs of rows at a non-zero distance, in the metric and on the columns that the kernel
+    uses; a pair has weight w_i w_j, so that integer weights equal repeated rows. Of more than `max_rows` different
+    rows, that many are drawn with `seed`. Where all rows are equal the length scale is one.
+
+    References: Garreau, Jitkrittum and Kanagawa, *Large sample analysis of the median heuristic*, 2017.
+
+    >>> from mercer.kernels import Laplace
+    >>> resolve(2.0 * Laplace(length_scale="median"), [[0.0], [1.0], [3.0]])
+    2.0 * Laplace(length_scale=2.0, metric='l2')
+    """
+    if max_rows < 2:
+        raise InputError(f"resolve(max_rows={max_rows!r}): at least two rows are needed.")
+
+    @functools.cache
+    def sample() -> tuple[Points, Tensor]:
+        points = kernel.points(X)
+        return _distinct(points, _weights(sample_weight, len(points)))
+
+    @functools.cache
+    def median(warps: tuple[Warp, ...], metric: str) -> float:
+        points, weights = sample()
+        for warp in warps:
+            points = warp(points)
+        if warps:
+            points, weights = _distinct(points, weights)
+        rows, weights = _drawn(points.values, weights, max_rows, seed)
+        return _median_distance(rows, weights, metric)
+
+    return kernel.resolved(median)
+
+
+def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    """The smallest value at which half of the weight is reached, the mean of two where it is reached exactly.
+
+    >>> weighted_median(np.array([3.0, 1.0, 2.0, 10.0]), np.ones(4))
+    2.5
+    """
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    half = reached[-1] / 2
+    rounding = 1e-10 * half
+    first = np.searchsorted(reached, half - rounding)
+    second = np.searchsorted(reached, half + rounding, side="right")
+    return float(0.5 * (values[order[first]] + values[order[second]]))
+
+
+def _distinct(points: Points, weights: Tensor) -> tuple[Points, Tensor]:
+    """The different rows, sorted, in float64 with the sum of their weights; rows of weight zero are left out."""
+    rows = vectors(points).detach().to("cpu", torch.float64) + 0.0  # turns -0.0 into 0.0
+    rows, weights = rows[weights > 0], weights[weights > 0]
+    if len(rows) == 0:
+        raise InputError("X has no rows of positive weight, so that no median distance exists.")
+    distinct, place = torch.unique(rows, dim=0, return_inverse=True)
+    summed = torch.zeros(len(distinct), dtype=torch.float64).index_add_(0, place, weights)
+    return Points(distinct, points.names), summed
+
+
+def _weights(sample_weight: Any, n: int) -> Tensor:
+    if sample_weight is None:
+        return torch.ones(n, dtype=torch.float64)
+    weights = torch.as_tensor(sample_weight, dtype=torch.float64).detach().cpu()
+    if weights.shape != (n,):
+        raise InputError(f"sample_weight has shape {tuple(weights.shape)} but X has {n} rows.")
+    check_finite(weights, "sample_weight")
+    if bool((weights < 0).any()):
+        place = int((weights < 0).nonzero()[0])
+        raise InputError(f"sample_weight[{place}] is {weights[place].item():g}; weights must be >= 0.")
+    return weights
+
+
+def _drawn(rows: Tensor, weights: Tensor, max_rows: int, seed: int | None) -> tuple[Tensor, Tensor]:
+    """At most `max_rows` of the rows, drawn without replacement."""
+    if len(rows) <= max_rows:
+        return rows, weights
+    chosen = np.sort(np.random.default_rng(seed).choice(len(rows), size=max_rows, replace=False))
+    return rows[chosen], weights[chosen]
+
+
+def _median_distance(rows: Tensor, weights: Tensor, metric: str) -> float:
+    distances = torch.nn.functional.pdist(rows, p=1.0 if metric == "l1" else 2.0).numpy()
+    share = weights / weights.max()
+    i, j = torch.triu_indices(len(rows), len(rows), offset=1)
+    pair_weights = (share[i] * share[j]).numpy()
+    apart = distances > 0
+    if not apart.all():
+        distances, pair_weights = distances[apart], pair_weights[apart]
+    return weighted_median(distances, pair_weights) if len(distances) else 1.0

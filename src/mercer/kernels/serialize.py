@@ -1,0 +1,146 @@
+"""Kernels as plain data for model files, and back: only classes of this package, every value checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields
+from typing import Any
+
+from torch import Tensor
+
+from mercer.core.errors import InputError, MercerError, ModelFileError
+from mercer.kernels.algebra import Power, Product, Scaled, Sum
+from mercer.kernels.base import Kernel
+from mercer.kernels.brownian import Brownian
+from mercer.kernels.constant import Constant, WhiteNoise
+from mercer.kernels.inner import AllSubsets, Linear, Polynomial
+from mercer.kernels.matern import Matern
+from mercer.kernels.objects import Precomputed
+from mercer.kernels.periodic import Periodic
+from mercer.kernels.spectrum import Spectrum
+from mercer.kernels.stationary import ExponentialPower, Gaussian, InverseMultiquadric, Laplace, RationalQuadratic
+from mercer.kernels.warps import Subspace
+
+SAVED: dict[str, type[Kernel]] = {
+    cls.__name__: cls
+    for cls in (
+        AllSubsets,
+        Brownian,
+        Constant,
+        ExponentialPower,
+        Gaussian,
+        InverseMultiquadric,
+        Laplace,
+        Linear,
+        Matern,
+        Periodic,
+        Polynomial,
+        Power,
+        Precomputed,
+        Product,
+        RationalQuadratic,
+        Scaled,
+        Spectrum,
+        Subspace,
+        Sum,
+        WhiteNoise,
+    )
+}
+"""The classes that a model file may name."""
+
+MAX_DEPTH = 150
+MAX_ENTRIES = 100_000
+
+
+def to_dict(kernel: Kernel) -> dict[str, Any]:
+    """The kernel as nested plain data that JSON can hold.
+
+    >>> from mercer.kernels import Gaussian
+    >>> to_dict(Gaussian(2.0))
+    {'class': 'Gaussian', 'params': {'length_scale': 2.0}}
+    """
+    return _saved(kernel, 0)
+
+
+def from_dict(data: Any) -> Kernel:
+    """The kernel that `to_dict` wrote; raises ModelFileError for anything else.
+
+    >>> from_dict({"class": "Gaussian", "params": {"length_scale": 2.0}})
+    Gaussian(length_scale=2.0)
+    """
+    return _loaded(data, 0)
+
+
+def _saved(kernel: Kernel, depth: int) -> dict[str, Any]:
+    name = type(kernel).__name__
+    if SAVED.get(name) is not type(kernel):
+        raise InputError(
+            f"The kernel {kernel!r} cannot be saved in a model file: {name} holds a Python function or is not a kernel "
+            "of mercer; use pickle."
+        )
+    if depth > MAX_DEPTH:
+        raise InputError(
+            f"The kernel cannot be saved in a model file: it is nested deeper than {MAX_DEPTH}; use pickle."
+        )
+    params: dict[str, Any] = {}
+    for f in fields(kernel):
+        value = getattr(kernel, f.name)
+        if isinstance(value, Tensor):
+            raise InputError(
+                f"The kernel {kernel!r} cannot be saved in a model file: {f.name} is a tensor; use a number or pickle."
+            )
+        params[f.name] = _saved(value, depth + 1) if isinstance(value, Kernel) else _plain(value)
+    return {"class": name, "params": params}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _loaded(data: Any, depth: int) -> Kernel:
+    if depth > MAX_DEPTH:
+        raise ModelFileError(f"The kernel in the model file is nested deeper than {MAX_DEPTH}.")
+    if not isinstance(data, dict) or set(data) != {"class", "params"}:
+        raise ModelFileError(f'A kernel in a model file has the keys "class" and "params", got {_short(data)}.')
+    name, params = data["class"], data["params"]
+    if not isinstance(name, str) or name not in SAVED:
+        raise ModelFileError(f"The model file names an unknown kernel {_short(name)}.")
+    if not isinstance(params, dict):
+        raise ModelFileError(f"The parameters of {name} in the model file are not a table: {_short(params)}.")
+    cls = SAVED[name]
+    known = {f.name for f in fields(cls)}
+    needed = {f.name for f in fields(cls) if f.default is MISSING}
+    if not needed <= set(params) <= known:
+        raise ModelFileError(
+            f"{name} has the parameters {sorted(known)}, but the model file gives {_short(sorted(map(str, params)))}."
+        )
+    values = {key: _value(value, f"{name}.{key}", depth) for key, value in params.items()}
+    try:
+        return cls(**values)
+    except MercerError as error:
+        raise ModelFileError(f"The model file holds a kernel that cannot be: {error}") from error
+
+
+def _value(value: Any, where: str, depth: int) -> Any:
+    if isinstance(value, dict):
+        return _loaded(value, depth + 1)
+    if isinstance(value, list):
+        if len(value) > MAX_ENTRIES:
+            raise ModelFileError(
+                f"{where} in the model file has {len(value)} entries; at most {MAX_ENTRIES} are allowed."
+            )
+        if not all(isinstance(entry, int | float | str) for entry in value):
+            raise ModelFileError(f"{where} in the model file must list numbers or names, got {_short(value)}.")
+        return tuple(value)
+    if isinstance(value, str):
+        return math.inf if value == "inf" else value
+    if isinstance(value, bool | int | float):
+        return value
+    raise ModelFileError(f"{where} in the model file is {_short(value)}, which is no parameter of a kernel.")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,289 @@
+"""The inputs of a program on a tile: distances and inner products as one matrix product of folded rows.
+
+With rows centred and scaled, |a - b|^2 = [-2a, |a|^2, 1] . [b, 1, |b|^2]: appending two columns to each sample makes
+one product give the statistic, and a constant factor goes into the scale.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.symbols import Program, Statistic
+from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, mend_near_pairs
+from mercer.kernels.pair import as_scale, row_values, vectors
+from mercer.operators.backends.lowering import Plan
+
+CHUNK_CELLS = 2**18
+"""Numbers folded at a time, so that temporary copies stay small."""
+
+
+class TileInput(ABC):
+    """A statistic of all pairs of two blocks of rows, from operands prepared once for each sample.
+
+    `width` is the number of columns of an operand and `dtype` its precision; `at_same` is the value where both rows
+    are the same row of one sample, None where the general formula gives it.
+    """
+
+    at_same: float | None = None
+    note: str | None = None
+    width = 1
+    temporary_bytes = 0
+
+    def __init__(self, statistic: Statistic, dtype: torch.dtype) -> None:
+        self.statistic = statistic
+        self.dtype = dtype
+
+    def rows(self, points: Points) -> Tensor:
+        for warp in self.statistic.warps:
+            points = warp(points)
+        return vectors(points)
+
+    @abstractmethod
+    def left(self, points: Points) -> Tensor:
+        """The operand of rows of x."""
+
+    @abstractmethod
+    def right(self, points: Points) -> Tensor:
+        """The operand of rows of z."""
+
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+        """Write the statistic to `out`; `wide` is a float64 tile to work in where `dtype` is wider than `out`."""
+        raise NotImplementedError(f"{type(self).__name__} is a vector")
+
+
+class EndValues(TileInput):
+    """A function of x alone or of z alone."""
+
+    def left(self, points: Points) -> Tensor:
+        for warp in self.statistic.warps:
+            points = warp(points)
+        assert self.statistic.function is not None
+        return row_values(self.statistic.function, points).unsqueeze(1)
+
+    right = left
+
+
+class Same(TileInput):
+    """One where x and z are the same row, else zero."""
+
+    at_same = 1.0
+    width = 0
+
+    def left(self, points: Points) -> Tensor:
+        return torch.empty(len(points), 0)
+
+    right = left
+
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+        out.zero_()
+
+
+class Inner(TileInput):
+    """The inner product, times a constant factor."""
+
+    def __init__(self, statistic: Statistic, dtype: torch.dtype, sample: Points, factor: float) -> None:
+        super().__init__(statistic, dtype)
+        self.width = self.rows(sample).shape[1]
+        self.factor = factor
+
+    def left(self, points: Points) -> Tensor:
+        rows = self.rows(points)
+        return rows if self.factor == 1.0 else rows * self.factor
+
+    def right(self, points: Points) -> Tensor:
+        return self.rows(points)
+
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+        torch.mm(left, right.T, out=out)
+
+
+class _Distance(TileInput):
+    """Rows centred near the middle of both samples and divided by the length scale."""
+
+    at_same = 0.0
+
+    def __init__(self, statistic: Statistic, dtype: torch.dtype, x: Points, z: Points, factor: float) -> None:
+        super().__init__(statistic, dtype)
+        middle = torch.cat([self.rows(_spread(sample)) for sample in ((x,) if x is z else (x, z))])
+        centre = middle.mean(0, dtype=torch.float64) if len(middle) else middle.sum(0)
+        self.centre = centre.to(middle.dtype)
+        self.n_columns = middle.shape[1]
+        scale = as_scale(statistic.length_scale, centre.to(torch.float64).unsqueeze(0))
+        self.scale: float | Tensor = math.sqrt(abs(factor)) / scale
+
+    def scaled(self, points: Points) -> Tensor:
+        """(rows - centre) / length_scale times the root of the factor: a common shift keeps large offsets exact."""
+        shifted = self.rows(points).to(self.dtype) - self.centre.to(self.dtype)
+        return shifted.mul_(self.scale if isinstance(self.scale, float) else self.scale.to(self.dtype))
+
+
+class L1Distance(_Distance):
+    """Sum over columns of |x - z| / length_scale."""
+
+    def __init__(self, statistic: Statistic, dtype: torch.dtype, x: Points, z: Points) -> None:
+        super().__init__(statistic, dtype, x, z, 1.0)
+        self.width = self.n_columns
+        self.temporary_bytes = dtype.itemsize
+
+    def left(self, points: Points) -> Tensor:
+        return self.scaled(points)
+
+    right = left
+
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+        out.copy_(torch.cdist(left, right, p=1.0))
+
+
+class SquaredDistance(_Distance):
+    """|(x - z) / length_scale|^2 times a constant factor, by folding.
+
+    The squared radius R2 of the scaled data decides: float32 up to `FOLD_RADIUS`, above it the product is done in
+    float64. `exact` takes near-coincident pairs again from differences, `nonnegative` removes rounding below zero.
+    """
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        dtype: torch.dtype,
+        x: Points,
+        z: Points,
+        factor: float,
+        *,
+        exact: bool,
+        nonnegative: bool,
+    ) -> None:
+        super().__init__(statistic, dtype, x, z, factor)
+        self.sign = math.copysign(1.0, factor)
+        self.nonnegative = nonnegative
+        self.width = self.n_columns + 2
+        largest = max((self._radius(sample) for sample in ((x,) if x is z else (x, z))), default=0.0)
+        radius = largest / abs(factor)
+        if dtype == torch.float32 and radius > FOLD_RADIUS:
+            self.dtype = torch.float64
+            self.note = f"float64 product: R2 = {radius:.4g} > {FOLD_RADIUS:g}"
+        self.exact = (exact and nonnegative) or radius > MEND_RADIUS
+        self.near = NEAR[self.dtype] * largest
+        self.temporary_bytes = 10 + self.dtype.itemsize if self.exact else 0
+
+    def left(self, points: Points) -> Tensor:
+        a, norms = self._with_norms(points)
+        return torch.cat([a * (-2.0 * self.sign), norms, torch.ones_like(norms)], 1)
+
+    def right(self, points: Points) -> Tensor:
+        b, norms = self._with_norms(points)
+        return torch.cat([b, torch.ones_like(norms), norms], 1)
+
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+        tile = out if wide is None or self.dtype == out.dtype else wide
+        torch.mm(left, right.T, out=tile)
+        if self.exact:
+            self._mend(left, right, tile)
+        elif self.nonnegative:
+            tile.clamp_(min=0.0)
+        if tile is not out:
+            out.copy_(tile)
+
+    def _mend(self, left: Tensor, right: Tensor, tile: Tensor) -> None:
+        if self.sign < 0:
+            tile.neg_()
+        if float(tile.amin()) <= self.near:
+            a, b = left[:, : self.n_columns] * (-0.5 * self.sign), right[:, : self.n_columns]
+            mend_near_pairs(tile, a, b, self.near)
+        if self.sign < 0:
+            tile.neg_()
+
+    def _with_norms(self, points: Points) -> tuple[Tensor, Tensor]:
+        a = self.scaled(points)
+        norms = torch.linalg.vector_norm(a, dim=1, keepdim=True, dtype=torch.float64).square_()
+        return a, norms.mul_(self.sign).to(self.dtype)
+
+    def _radius(self, points: Points) -> float:
+        chunks = (self.scaled(chunk).square_().sum(1).amax() for chunk in row_chunks(points, self.n_columns))
+        return max((float(largest) for largest in chunks), default=0.0)
+
+
+class LineDistance(TileInput):
+    """The squared distance of points on a line, from differences of the data as they are."""
+
+    at_same = 0.0
+
+    def __init__(self, statistic: Statistic, dtype: torch.dtype, weight: float) -> None:
+        super().__init__(statistic, dtype)
+        self.weight = weight
+
+    def left(self, points: Points) -> Tensor:
+        return self.rows(points)
+
+    right = left
+
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+        torch.sub(left, right.T, out=out)
+        out.square_().mul_(self.weight)
+
+
+def tile_inputs(program: Program, plan: Plan, x: Points, z: Points, dtype: torch.dtype) -> list[TileInput]:
+    """One `TileInput` for each input of the program; `z is x` for one sample."""
+    return [_tile_input(program, plan, i, x, z, dtype) for i in range(len(program.inputs))]
+
+
+def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtype: torch.dtype) -> TileInput:
+    statistic, factor = program.inputs[i], plan.factors.get(i, 1.0)
+    if statistic.kind == "squared_distance":
+        flags = {"exact": i in program.exact, "nonnegative": i in plan.nonnegative}
+        folded = SquaredDistance(statistic, dtype, x, z, factor, **flags)
+        if folded.n_columns == 1 and (folded.exact or folded.dtype != dtype):
+            return LineDistance(statistic, dtype, folded.sign * float(folded.scale) ** 2)
+        return folded
+    if statistic.kind == "l1_distance":
+        return L1Distance(statistic, dtype, x, z)
+    if statistic.kind == "inner":
+        return Inner(statistic, dtype, _spread(x), factor)
+    return Same(statistic, dtype) if statistic.kind == "same" else EndValues(statistic, dtype)
+
+
+class Operands:
+    """What the inputs of a program need of one sample, kept for all rows or made for some of them when asked."""
+
+    def __init__(self, points: Points, builders: list[Callable[[Points], Tensor]]) -> None:
+        self.points, self.builders = points, builders
+        self.kept: list[Tensor] | None = None
+
+    def keep(self, keep: bool) -> None:
+        """Hold the operands of all rows from now on, or do not."""
+        if not keep:
+            self.kept = None
+        elif self.kept is None:
+            self.kept = [self._all_rows(build) for build in self.builders]
+
+    def at(self, rows: slice | Tensor) -> list[Tensor]:
+        if self.kept is not None:
+            return [operand[rows] for operand in self.kept]
+        part = self.points.take(rows)
+        return [build(part) for build in self.builders]
+
+    def _all_rows(self, build: Callable[[Points], Tensor]) -> Tensor:
+        first = build(self.points.take(slice(0, 1)))
+        operand = first.new_empty(len(self.points), first.shape[1])
+        start = 0
+        for chunk in row_chunks(self.points, first.shape[1]):
+            operand[start : start + len(chunk)] = build(chunk)
+            start += len(chunk)
+        return operand
+
+
+def row_chunks(points: Points, n_columns: int) -> Iterator[Points]:
+    """The rows in order, a cache-sized block at a time."""
+    step = max(1, CHUNK_CELLS // max(1, n_columns))
+    for start in range(0, len(points), step):
+        yield points.take(slice(start, start + step))
+
+
+def _spread(points: Points, rows: int = 1024) -> Points:
+    """About `rows` rows spread over the sample."""
+    return points.take(slice(None, None, max(1, len(points) // rows)))

@@ -1,0 +1,125 @@
+"""Tiles of a kernel whose formula is known: the program runs in place on cache-sized buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.symbols import Program
+from mercer.kernels.maths import matern
+from mercer.operators.backends.lowering import lower
+from mercer.operators.backends.statistics import Operands, tile_inputs
+from mercer.operators.backends.tiles import Layout, Rows, Strip, Tiles
+
+Places = tuple[Tensor, Tensor]
+
+BESSEL_BYTES = 72
+"""Temporaries of the Bessel function, for each cell."""
+
+
+class TracedTiles(Tiles):
+    """Evaluates a `Program` tile by tile; the operands of both samples are kept between products when they fit."""
+
+    def __init__(self, program: Program, x: Points, z: Points, dtype: torch.dtype, device: torch.device) -> None:
+        super().__init__((len(x), len(z)), dtype, device, one_sample=z is x)
+        self.program, self.x, self.z = program, x, z
+        self.on_diagonal = lower(program, same=self.one_sample)
+        self.off_diagonal = lower(program, same=False, factors=self.on_diagonal.factors)
+        self.inputs = tile_inputs(program, self.on_diagonal, x, z, dtype)
+        self.left = Operands(x, [source.left for source in self.inputs])
+        self.right = Operands(z, [source.right for source in self.inputs])
+        self.needs_wide = any(source.dtype != dtype for source in self.inputs)
+        self.row_bytes = sum(source.width * source.dtype.itemsize for source in self.inputs)
+        self.cell_bytes = self._cell_bytes()
+        wide = tuple(source.note for source in self.inputs if source.note)
+        self.notes = wide or (f"fold in {str(dtype).removeprefix('torch.')}",)
+
+    def transposed(self) -> TracedTiles:
+        if self.one_sample:
+            return self
+        return TracedTiles(self.program, self.z, self.x, self.dtype, self.device)
+
+    def strips(self, layout: Layout) -> Callable[[Rows], Strip]:
+        self.left.keep(layout.keep)
+        self.right.keep(layout.keep)
+        buffers = self._buffers(layout.rows * layout.columns)
+
+        def strip_of(rows: Rows) -> Strip:
+            left = self.left.at(rows)
+            n_rows = len(rows) if isinstance(rows, Tensor) else rows.stop - rows.start
+
+            def strip(columns: slice) -> Tensor:
+                shape = (n_rows, columns.stop - columns.start)
+                tiles = [buffer[: shape[0] * shape[1]].view(shape) for buffer in buffers]
+                same = coincidences(rows, columns) if self.one_sample else None
+                return self._run(left, self.right.at(columns), tiles, same)
+
+            return strip
+
+        return strip_of
+
+    def _run(self, left: list[Tensor], right: list[Tensor], tiles: list[Tensor], same: Places | None) -> Tensor:
+        plan = self.off_diagonal if same is None else self.on_diagonal
+        wide = tiles[-1] if self.needs_wide else None
+        values: list[Tensor] = []
+        for step in plan.instructions:
+            out = None if step.buffer is None else tiles[step.buffer]
+            if step.op != "input":
+                args = [values[arg] if isinstance(arg, int) else arg for arg in step.args]
+                values.append(apply(step.op, args, step.value, out))
+                continue
+            place = int(step.value or 0)
+            if out is None:
+                kind = self.program.inputs[place].kind
+                values.append(left[place] if kind == "left" else right[place].T)
+                continue
+            source = self.inputs[place]
+            source.fill(left[place], right[place], out, wide)
+            if same is not None and source.at_same is not None:
+                out[same] = source.at_same
+            values.append(out)
+        return values[-1]
+
+    def _buffers(self, cells: int) -> list[Tensor]:
+        count = max(self.on_diagonal.n_buffers, self.off_diagonal.n_buffers)
+        dtypes = [self.dtype] * count + [torch.float64] * self.needs_wide
+        return [torch.empty(cells, dtype=dtype, device=self.device) for dtype in dtypes]
+
+    def _cell_bytes(self) -> int:
+        buffers = max(self.on_diagonal.n_buffers, self.off_diagonal.n_buffers) * self.dtype.itemsize
+        bessel = any(step.op == "matern" for step in self.on_diagonal.instructions)
+        temporary = max([source.temporary_bytes for source in self.inputs] + [BESSEL_BYTES * bessel])
+        return buffers + 8 * self.needs_wide + temporary
+
+
+def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:
+    """One operation of a plan, written to `out`; operations not named here have torch's name and meaning."""
+    if op == "constant":
+        assert out is not None
+        return out.fill_(value)
+    if op == "axpy":
+        return torch.add(*args, alpha=value, out=out)
+    if op == "pow":
+        return torch.pow(args[0], value, out=out)
+    if op == "minimum" and not isinstance(args[1], Tensor):
+        return torch.clamp(args[0], max=args[1], out=out)
+    if op == "matern":
+        result = matern(args[0], value)
+        return result if out is None else out.copy_(result)
+    return getattr(torch, op)(*args, out=out)
+
+
+def coincidences(rows: Rows, columns: slice) -> Places | None:
+    """Where a row and a column of a tile are the same row of the sample, None when they never are."""
+    if isinstance(rows, slice):
+        first, stop = max(rows.start, columns.start), min(rows.stop, columns.stop)
+        if first >= stop:
+            return None
+        both = torch.arange(first, stop)
+        return both - rows.start, both - columns.start
+    places = ((rows >= columns.start) & (rows < columns.stop)).nonzero()[:, 0]
+    return (places, rows[places] - columns.start) if len(places) else None

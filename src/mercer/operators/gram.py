@@ -1,0 +1,164 @@
+"""Lazy Gram matrices."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points, promote
+from mercer.core.devices import choose_device, choose_dtype
+from mercer.core.errors import InputError, InputTypeError
+from mercer.core.memory import parse_budget, require, resolve_budget
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import DiagonalPair
+from mercer.operators.backends import choose_backend
+from mercer.operators.backends.tiles import Tiles
+from mercer.operators.base import Operator
+
+
+def gram(
+    kernel: Kernel,
+    X: Any,
+    Z: Any = None,
+    *,
+    memory_budget: Any = None,
+    device: Any = None,
+    dtype: Any = None,
+) -> GramOperator:
+    r"""The Gram matrix
+
+    .. math:: K_{ij} = k(x_i, z_j)
+
+    as a lazy operator: ``gram(kernel, X, Z) @ V`` evaluates it tile by tile and never stores it. Without `Z` it is the
+    symmetric matrix of one sample, and each tile serves twice.
+
+    Parameters
+    ----------
+    kernel : the kernel.
+    X, Z : samples of shape (n, d) and (m, d), or lists of objects for kernels that take them.
+    memory_budget : bytes, or text such as "2GiB", that a product may allocate besides the data; half of what is free
+        by default.
+    device : where to compute; by default where the data are.
+    dtype : "float32" or "float64"; by default that of the data.
+
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> K = gram(Gaussian(), np.array([[0.0], [1.0]]))
+    >>> K
+    GramOperator(Gaussian(length_scale=1.0), 2 x 2, float64 on cpu; fold in float64)
+    >>> (K @ np.array([1.0, 1.0])).round(4)
+    array([1.6065, 1.6065])
+    """
+    if not isinstance(kernel, Kernel):
+        raise InputTypeError(f"kernel={kernel!r}: gram needs a kernel, such as mercer.kernels.Gaussian(1.0).")
+    parse_budget(memory_budget)
+    x = kernel.points(X, "X")
+    z = x if Z is None else kernel.points(Z, "Z")
+    _check_no_gradients(kernel, x, z)
+    x, z, chosen_dtype, chosen_device = _placed(x, z, dtype, device)
+    budget = resolve_budget(memory_budget, chosen_device)
+    backend = choose_backend(kernel, x, z, chosen_dtype, chosen_device, budget)
+    like = next((A for A in (X, Z) if isinstance(A, Tensor | Points)), None)
+    return GramOperator(kernel, x, z, backend, memory_budget=memory_budget, like=like)
+
+
+class GramOperator(Operator):
+    """The lazy matrix K(x, z) of a kernel; made by `gram`.
+
+    Attributes
+    ----------
+    kernel : the kernel.
+    shape, dtype, device : of the matrix.
+    notes : how products are computed, such as "fold in float32" or "float64 product: R2 = 312 > 25".
+    """
+
+    def __init__(
+        self, kernel: Kernel, x: Points, z: Points, backend: Tiles, *, memory_budget: Any = None, like: Any = None
+    ) -> None:
+        self.kernel, self.x, self.z, self.backend = kernel, x, z, backend
+        self.memory_budget, self.like = memory_budget, like
+        self.shape, self.dtype, self.device = backend.shape, backend.dtype, backend.device
+        self.notes = backend.notes
+
+    @property
+    def one_sample(self) -> bool:
+        """Whether rows and columns belong to the same sample, so that the matrix is symmetric."""
+        return self.z is self.x
+
+    @cached_property
+    def T(self) -> GramOperator:
+        """The transposed operator, K(z, x)."""
+        if self.one_sample:
+            return self
+        transposed = GramOperator(
+            self.kernel, self.z, self.x, self.backend.transposed(), memory_budget=self.memory_budget, like=self.like
+        )
+        transposed.__dict__["T"] = self
+        return transposed
+
+    def matmul(self, V: Tensor) -> Tensor:
+        V = self._as_factor(V, "V", self.shape[1])
+        if V.ndim == 2 and V.shape[1] == 1:
+            return self.backend.product(V[:, 0], self._budget()).unsqueeze(1)
+        return self.backend.product(V, self._budget())
+
+    def _dense(self) -> Tensor:
+        out, budget = self._room(self.shape[0], f"the dense {self.shape[0]:,} x {self.shape[1]:,} Gram matrix")
+        self.backend.write_dense(out, budget)
+        return out
+
+    def _rows(self, index: Tensor) -> Tensor:
+        out, budget = self._room(len(index), f"{len(index):,} dense rows of {self.shape[1]:,} numbers")
+        self.backend.write_rows(index.to(self.device), out, budget)
+        return out
+
+    def _diag(self) -> Tensor:
+        if not self.one_sample:
+            raise InputError("diag() needs one sample, gram(kernel, X); this operator pairs two samples, X and Z.")
+        return self.kernel.on(DiagonalPair(self.x)).to(device=self.device, dtype=self.dtype)
+
+    def _room(self, count: int, what: str) -> tuple[Tensor, int]:
+        """An empty matrix for some rows, and what remains of the budget."""
+        m, budget = self.shape[1], self._budget()
+        row = max(1, m * self.dtype.itemsize)
+        advice = f"{budget // row:,} rows would fit at a time: op.rows(...); op @ V does not form the matrix."
+        require(count * row, budget, what, advice)
+        return torch.empty(count, m, dtype=self.dtype, device=self.device), budget - count * row
+
+    def _budget(self) -> int:
+        return resolve_budget(self.memory_budget, self.device)
+
+    def _name(self) -> str:
+        return repr(self.kernel)
+
+
+def _placed(x: Points, z: Points, dtype: Any, device: Any) -> tuple[Points, Points, torch.dtype, torch.device]:
+    """Both samples in one dtype on one device; one sample stays one sample."""
+    if x.names is not None and z.names is not None and x.names != z.names:
+        raise InputError(f"The columns of X are {list(x.names)} but those of Z are {list(z.names)}.")
+    if not (x.is_tensor and z.is_tensor):
+        return x, z, torch.float64 if dtype is None else choose_dtype(dtype), torch.device("cpu")
+    if x.values.shape[1] != z.values.shape[1]:
+        raise InputError(
+            f"X has {x.values.shape[1]} columns but Z has {z.values.shape[1]}; both need the same features."
+        )
+    a, b = promote(x.values, z.values)
+    chosen_dtype = a.dtype if dtype is None else choose_dtype(dtype, a)
+    chosen_device = a.device if device is None else choose_device(device, a)
+    left = Points(a.to(device=chosen_device, dtype=chosen_dtype), x.names)
+    right = left if z is x else Points(b.to(device=chosen_device, dtype=chosen_dtype), z.names)
+    return left, right, chosen_dtype, chosen_device
+
+
+def _check_no_gradients(kernel: Kernel, x: Points, z: Points) -> None:
+    if not torch.is_grad_enabled():
+        return
+    named = {"X": x.values, "Z": z.values} | {f"the kernel's {name}": v for name, v in kernel.get_params().items()}
+    for name, value in named.items():
+        if isinstance(value, Tensor) and value.requires_grad:
+            raise InputError(
+                f"{name} requires gradients, which lazy products do not have; detach it, or call kernel(X, Z)."
+            )

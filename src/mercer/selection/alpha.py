@@ -1,0 +1,129 @@
+"""The best alpha on a path, for each target, from one eigendecomposition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.selection.gcv import gcv_error
+from mercer.selection.loo import loo_error, loo_residuals
+from mercer.selection.weights import positive_weights
+from mercer.solvers import Spectrum
+
+SAME_ERROR = 1e-6  # errors this close, relative to the smallest, are taken as equal
+ZERO_ERROR = 1e-20  # and so are errors below this share of the mean square of the target
+ENTRIES_AT_ONCE = 2**24
+
+
+def _loo(x: Tensor, inverse_diag: Tensor, alpha: float | Tensor, weights: Tensor | None, **null: Any) -> Tensor:
+    return loo_error(loo_residuals(x, inverse_diag, alpha, weights, **null), weights)
+
+
+CRITERIA: dict[str, Callable[..., Tensor]] = {"loo": _loo, "gcv": gcv_error}
+"""Errors that choose alpha: functions of (x, inverse_diag, alpha, weights) over the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class AlphaPath:
+    """Errors along a path of alphas and the best alpha for each target.
+
+    Attributes
+    ----------
+    alphas : (k,), ascending.
+    errors : (k, t), the criterion for each alpha and target.
+    alpha : (t,), the chosen ones.
+    at_edge : (t,), whether the chosen alpha is the first or last of a path of several, so that a wider one may be better.
+    criterion : "loo" or "gcv".
+    """
+
+    alphas: Tensor
+    errors: Tensor
+    alpha: Tensor
+    at_edge: Tensor
+    criterion: str
+
+
+def default_alphas(largest_eigenvalue: float) -> Tensor:
+    """Thirty alphas in half decades, from 1e-12 to 300 times the largest eigenvalue of A.
+
+    Below, eigenvalues are rounding errors; above, every prediction is below 1/300 of the targets. The largest
+    eigenvalue is the same for integer weights and for repeated rows, and so is the path.
+
+    >>> default_alphas(1.0)[[0, 24, 29]]
+    tensor([1.0000e-12, 1.0000e+00, 3.1623e+02], dtype=torch.float64)
+    """
+    scale = largest_eigenvalue if largest_eigenvalue > 0 else 1.0
+    return scale * 10.0 ** (torch.arange(30, dtype=torch.float64) / 2 - 12)
+
+
+def select_alpha(
+    spectrum: Spectrum,
+    Y: Tensor,
+    weights: Tensor | None = None,
+    alphas: Any = None,
+    criterion: str = "loo",
+) -> AlphaPath:
+    """Choose alpha for each target by the leave-one-out error or by generalised cross-validation.
+
+    `spectrum` decomposes A = S K S with S = diag(sqrt weights); Y are the plain targets (n,) or (n, t). Where errors are
+    equal to six digits the largest alpha is taken, the smoothest function.
+
+    >>> from mercer.solvers import Eigh
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> X = torch.linspace(0, 6, 20).double().reshape(-1, 1)
+    >>> spectrum = Eigh().prepare(MatrixSystem(torch.exp(-torch.cdist(X, X))))
+    >>> path = select_alpha(spectrum, torch.sin(X), alphas=[1e-3, 1.0, 1e3])
+    >>> path.alpha, path.at_edge
+    (tensor([0.0010], dtype=torch.float64), tensor([True]))
+    """
+    error_of = get_criterion(criterion)
+    y = Y.to(torch.float64).reshape(len(Y), -1)
+    w = positive_weights(weights, y)
+    path = _check_path(alphas, spectrum).to(y.device)
+    b = w.sqrt().unsqueeze(1) * y
+    inverse = spectrum.inverse_values(path)
+    diagonal = spectrum.inverse_diag(path).unsqueeze(2)
+    rotated = spectrum.vectors.T @ b
+    width = max(1, ENTRIES_AT_ONCE // inverse.numel())
+    ridgeless = bool((path == 0).any())
+    null_diag = spectrum.null_diag().reshape(-1, 1, 1) if ridgeless else None
+    errors = []
+    for targets, part in zip(rotated.split(width, dim=1), b.split(width, dim=1), strict=True):
+        filtered = inverse.unsqueeze(2) * targets.unsqueeze(1)
+        x = (spectrum.vectors @ filtered.flatten(1)).reshape(filtered.shape)
+        null_part = spectrum.null_part(part).unsqueeze(1) if ridgeless else None
+        errors.append(error_of(x, diagonal, path.unsqueeze(1), w, null_part=null_part, null_diag=null_diag))
+    return _best(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
+
+
+def get_criterion(criterion: str) -> Callable[..., Tensor]:
+    """The error function of that name."""
+    if criterion not in CRITERIA:
+        raise InputError(f"criterion={criterion!r} is unknown; choose one of {', '.join(map(repr, CRITERIA))}.")
+    return CRITERIA[criterion]
+
+
+def _check_path(alphas: Any, spectrum: Spectrum) -> Tensor:
+    if alphas is None:
+        return default_alphas(float(spectrum.values[-1]))
+    path = torch.as_tensor(alphas, dtype=torch.float64)
+    if path.ndim != 1 or len(path) == 0:
+        raise InputError(f"alphas={alphas!r}: must be a list of at least one number >= 0.")
+    bad = ~((path >= 0) & torch.isfinite(path))
+    if bool(bad.any()):
+        raise InputError(f"alphas contains {float(path[bad][0])}: every alpha must be a finite number >= 0.")
+    return path.unique()
+
+
+def _best(path: Tensor, errors: Tensor, mean_square: Tensor, criterion: str) -> AlphaPath:
+    errors = torch.where(torch.isfinite(errors), errors, torch.inf)
+    allowed = errors.amin(0) * (1 + SAME_ERROR) + ZERO_ERROR * mean_square
+    ties = errors <= allowed
+    index = len(path) - 1 - ties.flip(0).to(torch.uint8).argmax(0)
+    at_edge = ((index == 0) | (index == len(path) - 1)) & ~ties.all(0)
+    return AlphaPath(path, errors, path[index], at_edge, criterion)

@@ -1,0 +1,210 @@
+"""Bad input gets a clear error with the offending name and value."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+from mercer import KernelRidge, load
+from mercer.core.errors import MemoryBudgetError, ModelFileError, NotPositiveDefiniteError
+from mercer.kernels import Gaussian
+
+X = np.random.default_rng(0).normal(size=(12, 3))
+y = X[:, 0].copy()
+
+
+def spoiled(values, value):
+    copy = np.array(values, dtype=float)
+    copy.reshape(-1)[4] = value
+    return copy
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["X", "y", "sample_weight"])
+def test_nan_and_infinity_are_named(name, value):
+    arguments = {"X": X, "y": y, "sample_weight": np.ones(12)}
+    arguments[name] = spoiled(arguments[name], value)
+    with pytest.raises(ValueError, match=f"(?i){name}.*contains (NaN|infinity)"):
+        KernelRidge().fit(**arguments)
+    with pytest.raises(ValueError, match=f"(?i){name}.*contains (NaN|infinity)"):
+        KernelRidge().fit(**{key: torch.tensor(given) for key, given in arguments.items()})
+
+
+def test_nan_in_test_rows_is_named():
+    with pytest.raises(ValueError, match="X contains NaN"):
+        KernelRidge().fit(X, y).predict(spoiled(X, np.nan))
+
+
+def test_empty_data():
+    with pytest.raises(ValueError, match="0 sample"):
+        KernelRidge().fit(np.empty((0, 3)), np.empty(0))
+    with pytest.raises(ValueError, match="0 feature"):
+        KernelRidge().fit(np.empty((3, 0)), np.ones(3))
+    with pytest.raises(ValueError, match=r"shape \(0, 3\)"):
+        KernelRidge().fit(torch.empty(0, 3), torch.empty(0))
+
+
+def test_mismatched_rows_and_features():
+    with pytest.raises(ValueError, match="12"):
+        KernelRidge().fit(X, y[:-1])
+    with pytest.raises(ValueError, match=r"y has shape \(11,\) but X has 12 rows"):
+        KernelRidge().fit(torch.tensor(X), torch.tensor(y[:-1]))
+    model = KernelRidge().fit(X, y)
+    with pytest.raises(ValueError, match="2 features, but KernelRidge is expecting 3"):
+        model.predict(X[:, :2])
+    with pytest.raises(ValueError, match="2 features, but KernelRidge is expecting 3"):
+        model.predict(torch.tensor(X[:, :2]))
+
+
+def test_one_dimensional_rows():
+    with pytest.raises(ValueError, match="reshape"):
+        KernelRidge().fit(y, y)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (X + 1j, "(?i)complex"),
+        (np.array([["a", "b", "c"]] * 12), "(?i)convert string|dtype"),
+        (np.array([[{}, 1, 2]] * 12, dtype=object), "(?i)float|argument"),
+        (torch.tensor(X, dtype=torch.bfloat16), "bfloat16"),
+        (torch.tensor(X, dtype=torch.complex64), "complex"),
+        (torch.tensor(X, requires_grad=True), r"X requires grad.*X.detach\(\)"),
+        (scipy.sparse.csr_matrix(X), "(?i)sparse"),
+        (torch.tensor(X).to_sparse(), "sparse"),
+    ],
+    ids=["complex", "strings", "objects", "bfloat16", "complex tensor", "grad", "sparse", "sparse tensor"],
+)
+def test_rows_of_a_kind_that_cannot_be_used(data, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        KernelRidge().fit(data, torch.tensor(y) if isinstance(data, torch.Tensor) else y)
+
+
+def test_targets_of_a_kind_that_cannot_be_used():
+    with pytest.raises((ValueError, TypeError), match="(?i)complex"):
+        KernelRidge().fit(X, y + 1j)
+    with pytest.raises((ValueError, TypeError), match="(?i)could not convert|string"):
+        KernelRidge().fit(X, np.array(["a"] * 12))
+    with pytest.raises(TypeError, match="y requires grad"):
+        KernelRidge().fit(torch.tensor(X), torch.tensor(y, requires_grad=True))
+
+
+@pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf, "cv", None, [1.0, 2.0], [[1.0]], True, "1.0", {}])
+def test_alpha_out_of_range_is_quoted(alpha):
+    with pytest.raises((ValueError, TypeError), match="alpha="):
+        KernelRidge(alpha=alpha).fit(X, y)
+
+
+@pytest.mark.parametrize("alphas", [[], [-1.0, 1.0], [np.nan], "abc"])
+def test_alphas_out_of_range_are_quoted(alphas):
+    with pytest.raises((ValueError, TypeError), match="alphas="):
+        KernelRidge(alpha="loo", alphas=alphas).fit(X, y)
+
+
+def test_sample_weights_out_of_range():
+    with pytest.raises(ValueError, match="(?i)negative"):
+        KernelRidge().fit(X, y, sample_weight=-np.ones(12))
+    with pytest.raises(ValueError, match="(?i)zero"):
+        KernelRidge().fit(X, y, sample_weight=np.zeros(12))
+    with pytest.raises(ValueError, match="shape"):
+        KernelRidge().fit(X, y, sample_weight=np.ones(5))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kernel": "gausian"}, "gaussian"),
+        ({"kernel": "laplacian"}, "laplace_l1"),
+        ({"kernel": 3}, "kernel"),
+        ({"solver": "magic"}, "solver='magic'.*cholesky"),
+        ({"device": "tpu"}, "device='tpu'"),
+        ({"dtype": "float16"}, "dtype='float16'"),
+        ({"memory_budget": "many"}, "memory_budget='many'"),
+        ({"random_state": "seed"}, "random_state='seed'"),
+        ({"kernel": Gaussian((1.0, 2.0))}, "length_scale has 2 entries but X has 3 columns"),
+    ],
+)
+def test_settings_out_of_range_are_quoted(settings, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        KernelRidge(**settings).fit(X, y)
+
+
+def test_a_function_that_is_not_symmetric_is_not_a_kernel():
+    with pytest.raises(ValueError, match="(?i)symmetric"):
+        KernelRidge(lambda a, b: float(a[0] - b[0] + 5)).fit(X, y)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 100.0, "loo", 0.0])
+def test_a_function_that_is_not_positive_definite_is_not_a_kernel(alpha):
+    with pytest.raises(NotPositiveDefiniteError, match="(?i)eigenvalue"):
+        KernelRidge(lambda a, b: float(-((a - b) ** 2).sum()), alpha=alpha).fit(X, y)
+
+
+def test_precomputed_matrices_of_the_wrong_shape_or_not_kernels():
+    K = Gaussian(1.0)(X)
+    with pytest.raises(ValueError, match=r"\(12, 3\)"):
+        KernelRidge("precomputed").fit(X, y)
+    model = KernelRidge("precomputed").fit(K, y)
+    with pytest.raises(ValueError, match="5 features, but KernelRidge is expecting 12"):
+        model.predict(K[:, :5])
+    with pytest.raises(ValueError, match="(?i)symmetric"):
+        KernelRidge("precomputed").fit(K + np.triu(np.ones((12, 12)), 1), y)
+    with pytest.raises(NotPositiveDefiniteError, match="(?i)eigenvalue"):
+        KernelRidge("precomputed", alpha=50.0).fit(-K, y)
+
+
+def test_a_gram_matrix_that_cannot_fit_the_budget_says_what_would():
+    with pytest.raises(MemoryBudgetError, match=r"memory budget is 1\.0 MiB.*[Aa]t most \d+ rows"):
+        KernelRidge(memory_budget="1MiB").fit(np.ones((2000, 2)), np.ones(2000))
+
+
+def test_predict_before_fit():
+    from sklearn.exceptions import NotFittedError
+
+    for use in (lambda m: m.predict(X), lambda m: m.loo_predictions_, lambda m: m.function_, lambda m: m.save("x")):
+        with pytest.raises(NotFittedError):
+            use(KernelRidge())
+
+
+def test_model_files_that_are_not(tmp_path):
+    model = KernelRidge(alpha=0.1).fit(X, y)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    whole = path.read_bytes()
+    for damaged in (b"", b"garbage", whole[:40], whole[:-9], whole[: len(whole) // 2]):
+        path.write_bytes(damaged)
+        with pytest.raises(ModelFileError, match="model.safetensors"):
+            load(path)
+    with pytest.raises(ModelFileError, match="does not exist"):
+        load(tmp_path / "nothing.safetensors")
+
+
+def test_ctrl_c_stops_a_long_product_at_once():
+    script = textwrap.dedent("""
+        import numpy as np, sys
+        from mercer import gram
+        from mercer.kernels import Laplace
+        X = np.random.default_rng(0).normal(size=(400_000, 8))
+        op = gram(Laplace(1.0), X)
+        print("started", flush=True)
+        try:
+            op @ np.ones(400_000)
+        except KeyboardInterrupt:
+            small = gram(Laplace(1.0), X[:100]) @ np.ones(100)
+            print("interrupted", np.isfinite(small).all(), flush=True)
+    """)
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "started\n"
+    time.sleep(1.0)
+    os.kill(process.pid, signal.SIGINT)
+    start = time.monotonic()
+    assert process.stdout.readline() == "interrupted True\n"
+    assert time.monotonic() - start < 20
+    process.wait()
