@@ -245,3 +245,19 @@ def test_same_seed_same_result_and_global_generators_untouched(data):
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
     assert torch.equal(torch.get_rng_state(), torch_before)
+
+
+def test_plots_draw_the_function_for_one_feature_and_predictions_for_more(data):
+    X, y, X_test = data
+    line = KernelRidge("gaussian", alpha=0.1).fit(X[:, :1], y).plot()
+    drawn = max(line.lines, key=lambda artist: len(artist.get_xdata()))
+    np.testing.assert_allclose(
+        drawn.get_ydata(), KernelRidge("gaussian", alpha=0.1).fit(X[:, :1], y).predict(drawn.get_xdata().reshape(-1, 1))
+    )
+    model = KernelRidge("gaussian", alpha="loo").fit(X, y)
+    assert "Predicted" in model.plot().get_ylabel()
+    assert "Predicted" in model.plot(X_test, np.zeros(20)).get_ylabel()
+    assert "alpha" in model.alpha_path_.plot().get_xlabel()
+    assert "best" in repr(model.alpha_path_)
+    with pytest.raises(ValueError, match="both"):
+        model.plot(X_test)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from torch import Tensor
 
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.core.modelfile import listed, read_model, unreadable, write_model
 
 __all__ = ["Persistable", "load", "read_model", "register", "save", "write_model"]
@@ -27,7 +27,7 @@ _registry: dict[str, type[Persistable]] = {}
 
 
 def register(cls: C) -> C:
-    """Class decorator: put the class on the list of those that files may hold, under its name.
+    """Class decorator: put the class on the list of those that model files may hold, under its name.
 
     The class has `_to_state() -> (meta, arrays)`, where meta is plain JSON data, and the classmethod
     `_from_state(meta, arrays)`, which checks that the two fit together.
@@ -80,5 +80,5 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         return _registry[name]._from_state(meta, arrays)
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
+        reason = str(error) if isinstance(error, MercerError) else f"{type(error).__name__}: {error}"
         raise unreadable(path, f"its content does not make a {name} ({reason:.300})") from error

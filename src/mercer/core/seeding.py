@@ -22,7 +22,7 @@ def as_seed(random_state: Any) -> int:
         return int(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and random_state >= 0:
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
         return int(random_state)
     raise InputTypeError(
         f"random_state={random_state!r}: give None, an integer >= 0, a numpy RandomState or a numpy Generator."

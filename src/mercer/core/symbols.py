@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.core.arrays import Warp
+from mercer.core.errors import NotTraceable
 
 
 @dataclass(frozen=True)
@@ -129,3 +130,9 @@ class Symbol:
 
     __radd__ = __add__
     __rmul__ = __mul__
+
+    def _undecided(self, *_: object) -> bool:
+        raise NotTraceable("its formula compares values, which are not known while it is traced")
+
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided
+    __hash__ = None  # type: ignore[assignment]

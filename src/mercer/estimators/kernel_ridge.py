@@ -22,6 +22,7 @@ from mercer.estimators.alpha import checked_alpha, checked_alphas
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.data import prediction_rows, training_data
 from mercer.estimators.influence import Influence, most_influential
+from mercer.estimators.ridge_plot import ridge_plot
 from mercer.estimators.ridge_report import ridge_report
 from mercer.estimators.ridge_state import ridge_from_state, ridge_state
 from mercer.estimators.ridge_system import RidgeSystem
@@ -175,6 +176,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         """What was done, how well it went and what to worry about."""
         check_is_fitted(self)
         return ridge_report(self)
+
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Draw the function for one feature, else predicted against actual values: leave-one-out, or at X, y."""
+        check_is_fitted(self)
+        return ridge_plot(self, X, y, ax)
 
     def _solve(self, alpha: str | float | Tensor, alphas: Tensor | None, solver: str, reason: str) -> None:
         system = self._system()

@@ -293,14 +293,18 @@ class RKHSFunction:
             n_features = self._centres.values.shape[1] if self._centres.is_tensor else None
             kernel = norm_kernel(self._kernel, kernel, n_features)
         squares = _inner(kernel, self, self)
-        largest = (
-            self._weights.abs().double().T @ sqrt(kernel.on(DiagonalPair(self._centres)).abs()).double()
-        ).square()
+        if bool((squares < 0).any()):
+            self._check_rounding(kernel, squares)
+        return sqrt(squares.clamp(min=0.0))
+
+    def _check_rounding(self, kernel: Kernel, squares: Tensor) -> None:
+        """An error where a squared norm is more negative than rounding explains."""
+        section_norms = kernel.on(DiagonalPair(self._centres)).detach().abs().sqrt()
+        largest = (self._weights.detach().abs().double().T @ section_norms.double()).square()
         if bool((squares < -ROUNDING * largest).any()):
             raise NotPositiveDefiniteError(
                 f"{kernel!r} is not a kernel: the squared norm of f is {squares.min().item():.3g}."
             )
-        return sqrt(squares.clamp(min=0.0))
 
     def _distance(self, g: RKHSFunction) -> Tensor:
         self._check_space(g)
@@ -337,7 +341,10 @@ def inner(f: RKHSFunction, g: RKHSFunction) -> Any:
 def _inner(kernel: Kernel, f: RKHSFunction, g: RKHSFunction) -> Tensor:
     """a^T k(X, Z) b for each output, in float64: terms of both signs cancel."""
     a, b = f._weights.double(), g._weights.double()
-    return (a * times(kernel, f._centres, g._centres, b).to(a)).sum(0)
+    products = (a * times(kernel, f._centres, g._centres, b).to(a)).sum(0)
+    if not bool(torch.isfinite(products).all()):
+        raise InputError("An inner product overflows; the coefficients or the kernel are too large for float64.")
+    return products
 
 
 def _weights(coef: Any, centres: Points) -> tuple[Tensor, bool]:

@@ -47,9 +47,9 @@ def _tile_gradients(kernel: Kernel, x: Points, z: Points, weights: Tensor) -> Te
 
 
 def _matched(x: Points, z: Points, weights: Tensor) -> tuple[Points, Points, Tensor]:
-    """All three in one dtype on the device of z."""
+    """All three in one dtype on the device of z, as two samples even when x is z: the noise of rows takes no part."""
     if not (x.is_tensor and z.is_tensor):
-        return x, z, weights
+        return Points(x.values, x.names), z, weights
     b, a, weights = promote(z.values, x.values, weights)
     return Points(a, x.names), Points(b, z.names), weights
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.plots import alpha_path
 from mercer.selection.gcv import gcv_error
 from mercer.selection.loo import loo_error, loo_residuals
 from mercer.selection.weights import positive_weights
@@ -28,7 +29,7 @@ CRITERIA: dict[str, Callable[..., Tensor]] = {"loo": _loo, "gcv": gcv_error}
 """Errors that choose alpha: functions of (x, inverse_diag, alpha, weights) over the rows."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AlphaPath:
     """Errors along a path of alphas and the best alpha for each target.
 
@@ -37,7 +38,7 @@ class AlphaPath:
     alphas : (k,), ascending.
     errors : (k, t), the criterion for each alpha and target.
     alpha : (t,), the chosen ones.
-    at_edge : (t,), whether the chosen alpha is the first or last of a path of several, so that a wider one may be better.
+    at_edge : (t,), whether the chosen alpha is the first or last of the path, so that a wider one may be better.
     criterion : "loo" or "gcv".
     """
 
@@ -46,6 +47,20 @@ class AlphaPath:
     alpha: Tensor
     at_edge: Tensor
     criterion: str
+
+    def plot(self, target: int = 0, ax: Any = None) -> Any:
+        """Draw the error of one target against alpha, with the chosen one marked; returns matplotlib axes."""
+        name = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}[self.criterion]
+        errors = self.errors[:, target].cpu()
+        finite = errors.isfinite()
+        return alpha_path(self.alphas.cpu()[finite], errors[finite], float(self.alpha[target]), criterion=name, ax=ax)
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{a:.3g}" for a in self.alpha.tolist())
+        edge = " (at the edge)" if bool(self.at_edge.any()) else ""
+        first, last = float(self.alphas[0]), float(self.alphas[-1])
+        path = f"{len(self.alphas)} values from {first:.1e} to {last:.1e}"
+        return f"AlphaPath({path}, best {chosen} by {self.criterion}{edge})"
 
 
 def default_alphas(largest_eigenvalue: float) -> Tensor:
@@ -70,8 +85,8 @@ def select_alpha(
 ) -> AlphaPath:
     """Choose alpha for each target by the leave-one-out error or by generalised cross-validation.
 
-    `spectrum` decomposes A = S K S with S = diag(sqrt weights); Y are the plain targets (n,) or (n, t). Where errors are
-    equal to six digits the largest alpha is taken, the smoothest function.
+    `spectrum` decomposes A = S K S with S = diag(sqrt weights); Y are the plain targets (n,) or (n, t). Where errors
+    are equal to six digits the largest alpha is taken, the smoothest function.
 
     >>> from mercer.solvers import Eigh
     >>> from mercer.testing.solvers import MatrixSystem
