@@ -28,7 +28,9 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = target.with_name(f".mercer-{secrets.token_hex(8)}.tmp")
     try:
         temporary.open("xb").close()
+        mode = temporary.stat().st_mode
         yield temporary
+        temporary.chmod(mode)  # a writer may have made the file anew, for its owner alone
         with temporary.open("r+b") as file:
             os.fsync(file.fileno())
         if target.exists():

@@ -16,8 +16,8 @@ class SolverReport:
     ----------
     solver : name of the method, such as "cholesky".
     converged : whether the answer meets the solver's tolerance.
-    residual : for direct solvers the backward error |r| / (|A||x| + |b|), for iterative ones |r| / |b|; the largest
-        over right-hand sides.
+    residual : for direct solvers the backward error ``|r| / (|A||x| + |b|)``, for iterative ones ``|r| / |b|``; the
+        largest over right-hand sides.
     iterations : steps of an iterative solver, 0 for a direct one.
     seconds : wall-clock time.
     jitter : relative amount added to the diagonal to make a factorisation succeed, 0 when none was needed.

@@ -22,7 +22,7 @@ def ridge_report(model: KernelRidge) -> Report:
         size += f", {data.rows.values.shape[1]} features"
     if not data.one_target:
         size += f", {data.targets.shape[1]} targets"
-    lines: list[tuple[str, object]] = [("data", size), ("kernel", model.kernel_)]
+    lines: list[tuple[str, object]] = [("data", size), ("kernel", model.kernel_.rounded())]
     if tuning is not None:
         gain = f"relative error {tuning.start_error:.4g} -> {tuning.error:.4g}"
         lines.append(("tuning", f"{gain}, {tuning.message}"))

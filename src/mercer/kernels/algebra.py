@@ -23,12 +23,7 @@ class Binary(Kernel):
     def __post_init__(self) -> None:
         for name in ("k1", "k2"):
             need_kernel(getattr(self, name), type(self).__name__, name)
-        joint_domain(self.k1, self.k2)
-
-    @property
-    def domain(self) -> str:  # type: ignore[override]
-        """What both kernels can be evaluated on."""
-        return joint_domain(self.k1, self.k2)
+        object.__setattr__(self, "domain", joint_domain(self.k1, self.k2))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,11 +81,7 @@ class Unary(Kernel):
     def __post_init__(self) -> None:
         need_kernel(self.kernel, type(self).__name__, "kernel")
         super().__post_init__()
-
-    @property
-    def domain(self) -> str:  # type: ignore[override]
-        """The domain of the inner kernel."""
-        return self.kernel.domain
+        object.__setattr__(self, "domain", self.kernel.domain)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

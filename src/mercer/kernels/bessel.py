@@ -48,22 +48,21 @@ class _PowerBessel(torch.autograd.Function):
 
 
 def _log_bessel_k(order: float, u: np.ndarray) -> np.ndarray:
-    """The logarithm of K_order(u) for u > 0."""
+    """The logarithm of K_order(u) for u > 0; its limits where SciPy's function overflows or gives up."""
     order = abs(order)
     if order >= LARGE_ORDER:
         return _debye(order, u)
     with np.errstate(divide="ignore", over="ignore"):
         value = np.log(scipy.special.kve(order, u)) - u
-        if order == 0:
-            return value
-        near_zero = math.lgamma(order) - math.log(2.0) + order * (math.log(2.0) - np.log(u))
-    return np.where(np.isfinite(value), value, near_zero)
+    near_zero = math.lgamma(order) + (order - 1.0) * math.log(2.0) - order * np.log(u) if order > 0 else value
+    far = 0.5 * np.log(math.pi / (2.0 * u)) - u
+    return np.where(np.isfinite(value), value, np.where(u < 1, near_zero, far))
 
 
 def _debye(order: float, u: np.ndarray) -> np.ndarray:
     """The logarithm of K by the expansion for large orders, uniform in u (Abramowitz and Stegun, 9.7.8)."""
     z = u / order
-    root = np.sqrt(1.0 + z * z)
+    root = np.hypot(1.0, z)
     t = 1.0 / root
     t2 = t * t
     series = 1.0 - (3 - 5 * t2) * t / (24 * order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -12,7 +13,6 @@ FOLD_RADIUS = 25.0
 
 NEAR = {torch.float32: 1e-3, torch.float64: 1e-6}
 """Squared distances below this share of the squared radius are taken again from differences."""
-
 
 MEND_RADIUS = 1e4
 """Above this squared radius a float64 product is not trusted for near pairs of any kernel."""
@@ -44,24 +44,27 @@ class _SquaredDistances(torch.autograd.Function):
 
 
 def _forward(x: Tensor, z: Tensor, exact: bool) -> Tensor:
-    if x.shape[1] == 1:
-        return (x - z.T).square_()
     dtype = x.dtype
     a, b = x.to(torch.float64), z.to(torch.float64)
     norms_a, norms_b = a.square().sum(1), b.square().sum(1)
     radius = float(torch.cat([norms_a, norms_b]).max()) if len(a) + len(b) else 0.0
-    if dtype == torch.float32 and radius <= FOLD_RADIUS:
-        a, b, norms_a, norms_b = (t.to(dtype) for t in (a, b, norms_a, norms_b))
-    s = torch.addmm(norms_b, a, b.T, alpha=-2.0).add_(norms_a.unsqueeze(1)).clamp_(min=0.0)
-    if exact or radius > MEND_RADIUS:
-        mend_near_pairs(s, a, b, NEAR[s.dtype] * radius)
-    return s.to(dtype)
+    if x.shape[1] == 1:
+        s = (x - z.T).square_()
+    else:
+        if dtype == torch.float32 and radius <= FOLD_RADIUS:
+            a, b, norms_a, norms_b = (t.to(dtype) for t in (a, b, norms_a, norms_b))
+        s = torch.addmm(norms_b, a, b.T, alpha=-2.0).add_(norms_a.unsqueeze(1)).clamp_(min=0.0)
+        if exact or radius > MEND_RADIUS:
+            mend_near_pairs(s, a, b, NEAR[s.dtype] * radius)
+        s = s.to(dtype)
+    largest = 1e-8 * torch.finfo(dtype).max  # leaves room for formulas that go on computing with s
+    return s.clamp_(max=largest) if radius > largest / 4 else s
 
 
 def mend_near_pairs(s: Tensor, a: Tensor, b: Tensor, threshold: float) -> None:
-    """Replace entries of `s` at or below `threshold` by sums of squared differences, in chunks."""
+    """Replace entries of `s` at or below `threshold` by sums of squared differences; all when it has overflowed."""
     near = s <= threshold
-    if 4 * int(near.count_nonzero()) > s.numel():
+    if not math.isfinite(threshold) or 4 * int(near.count_nonzero()) > s.numel():
         s.copy_(torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square_())
         return
     rows, columns = near.nonzero(as_tuple=True)

@@ -25,6 +25,10 @@ class Properties:
     controls_convergence : convergence of the Stein discrepancy built on it implies weak convergence, in every
         dimension.
     is_normalised : k(x, x) = 1.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> Gaussian().characteristic, Linear().characteristic, (Gaussian() + Linear()).bounded
+    (True, False, False)
     """
 
     stationary: bool | None = None

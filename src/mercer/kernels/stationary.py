@@ -36,7 +36,7 @@ class Gaussian(Kernel):
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Gaussian:
-        """The kernel exp(-gamma |x - z|^2), scikit-learn's parametrisation.
+        """The kernel ``exp(-gamma |x - z|^2)``, scikit-learn's parametrisation.
 
         >>> Gaussian.from_gamma(0.5)
         Gaussian(length_scale=1.0)

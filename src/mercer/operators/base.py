@@ -97,19 +97,20 @@ class Operator(ABC):
         n = self.shape[0]
         if isinstance(index, slice):
             return torch.arange(n)[index] if (index.step or 1) > 0 else torch.tensor(range(n)[index], dtype=torch.long)
-        places = torch.as_tensor(index.detach().cpu() if isinstance(index, Tensor) else np.asarray(index))
-        if places.dtype == torch.bool:
-            if places.shape != (n,):
-                raise InputError(f"A mask of rows has shape {tuple(places.shape)}; expected ({n},).")
-            return places.nonzero()[:, 0]
-        if places.numel() == 0:
+        array = index.detach().cpu().numpy() if isinstance(index, Tensor) else np.asarray(index)
+        if array.dtype == bool:
+            if array.shape != (n,):
+                raise InputError(f"A mask of rows has shape {array.shape}; expected ({n},).")
+            return torch.from_numpy(array.nonzero()[0])
+        if array.size == 0:
             return torch.empty(0, dtype=torch.long)
-        if places.is_floating_point() or places.is_complex() or places.ndim > 1:
+        if array.dtype.kind not in "iu" or array.ndim > 1:
             raise InputTypeError(f"rows(index={index!r}): index is a position, a slice, positions or a mask of rows.")
+        places = torch.from_numpy(array.astype(np.int64))
         outside = places[(places < -n) | (places >= n)]
         if len(outside.reshape(-1)):
             raise InputError(f"Row {int(outside.reshape(-1)[0])} is asked for but the operator has {n} rows.")
-        return places.to(torch.long) % n
+        return places % n
 
     def __repr__(self) -> str:
         size = " x ".join(f"{length:,}" for length in self.shape)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
+from mercer.operators.backends.tiles import slices
 from mercer.operators.base import Operator
 
 
@@ -48,13 +49,19 @@ class Weighted(Operator):
         return self.op.matmul(V * s).mul_(s)
 
     def _dense(self) -> Tensor:
-        return self.op._dense().mul_(self.s).mul_(self.s.unsqueeze(1))
+        return self._scaled(self.op._dense(), self.s)
 
     def _diag(self) -> Tensor:
         return self.op._diag() * self.s.square()
 
     def _rows(self, index: Tensor) -> Tensor:
-        return self.op._rows(index).mul_(self.s).mul_(self.s[index.to(self.device)].unsqueeze(1))
+        return self._scaled(self.op._rows(index), self.s[index.to(self.device)])
+
+    def _scaled(self, rows: Tensor, left: Tensor) -> Tensor:
+        """Multiply by the products s_i s_j, some rows at a time: this keeps a symmetric matrix exactly symmetric."""
+        for part in slices(0, len(rows), max(1, 2**20 // max(1, len(self.s)))):
+            rows[part] *= torch.outer(left[part], self.s)
+        return rows
 
     def _name(self) -> str:
         return f"s * {self.op._name()} * s"

@@ -29,7 +29,7 @@ def alpha_path(
 
     Parameters
     ----------
-    alphas, errors : the path and the error at each of its values; alphas > 0, errors >= 0.
+    alphas, errors : the path and the error at each of its values, none negative; alpha = 0 has no place on the scale.
     chosen : the alpha to mark, the one of least error when None.
     criterion, error_name : how the error was found and what it is, for the label.
     title : text above the axes.
@@ -41,43 +41,50 @@ def alpha_path(
     """
     alphas = vector(alphas, "alphas")
     errors = vector(errors, "errors", len(alphas))
-    if (alphas <= 0).any() or (errors < 0).any():
-        raise InputError("alphas must be > 0 and errors >= 0: both are drawn on logarithmic scales.")
+    if (alphas < 0).any() or (errors < 0).any():
+        raise InputError("alphas and errors must not be negative.")
     order = np.argsort(alphas)
     alphas, errors = alphas[order], errors[order]
-    best = int(np.argmin(errors)) if chosen is None else int(np.argmin(np.abs(np.log(alphas / _positive(chosen)))))
-    at_edge = len(alphas) > 1 and best in (0, len(alphas) - 1)
-    colour = ORANGE if at_edge else BLUE
+    best = float(alphas[np.argmin(errors)]) if chosen is None else float(vector([chosen], "chosen")[0])
+    if not best >= 0:
+        raise InputError(f"chosen={chosen!r}: must not be negative.")
+    at_edge = len(alphas) > 1 and not alphas[0] < best < alphas[-1]
 
+    drawn = (alphas > 0) & (errors > 0)
+    alphas, errors = alphas[drawn], errors[drawn]
     ax = axes_for(ax)
     ax.set_xscale("log")
-    positive = errors > 0
-    if positive.any():
-        ax.set_yscale("log")
-    ax.plot(alphas[positive], errors[positive], color=BLUE, linewidth=1.6, marker="o", markersize=3)
-    ax.axvline(alphas[best], color=colour, linewidth=1, linestyle=(0, (4, 3)))
-    where = " (at the edge of the path)" if at_edge else ""
-    label = f"alpha = {alphas[best]:.3g}{where}"
-    ax.plot(alphas[best], errors[best], color=colour, marker="o", markersize=8, linestyle="none", label=label)
-    _readable_errors(ax, errors[positive])
+    ax.set_yscale("log")
+    ax.plot(alphas, errors, color=BLUE, linewidth=1.6, marker="o", markersize=3)
+    _mark(ax, alphas, errors, best, at_edge)
+    _readable_errors(ax, errors)
     name_axes(ax, "alpha (ridge)", f"{criterion.capitalize()} {error_name}", title)
     legend(ax, loc="best")
     return ax
 
 
-def _positive(chosen: float) -> float:
-    if not chosen > 0:
-        raise InputError(f"chosen={chosen!r}: must be > 0, one of alphas.")
-    return float(chosen)
+def _mark(ax: Axes, alphas: np.ndarray, errors: np.ndarray, best: float, at_edge: bool) -> None:
+    label = f"alpha = {best:.3g}" + (" (at the edge of the path)" if at_edge else "")
+    colour = ORANGE if at_edge else BLUE
+    if best == 0 or not len(alphas):
+        ax.plot([], [], linestyle="none", label=label)
+        return
+    height = np.exp(np.interp(np.log(best), np.log(alphas), np.log(errors)))
+    ax.axvline(best, color=colour, linewidth=1, linestyle=(0, (4, 3)))
+    ax.plot(best, height, color=colour, marker="o", markersize=7, linestyle="none", label=label)
 
 
 def _readable_errors(ax: Axes, errors: np.ndarray) -> None:
-    """Within a decade or so matplotlib leaves a logarithmic axis almost bare: put round numbers on it."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+    """Within a decade or two matplotlib leaves a logarithmic axis almost bare: put round numbers on it."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-    if not len(errors) or errors.max() > 20 * errors.min():
+    ratio = errors.max() / errors.min() if len(errors) else np.inf
+    if ratio > 100:
         return
-    ax.set_ylim(errors.min() / 1.03, errors.max() * 1.03)
-    ax.yaxis.set_major_locator(MaxNLocator(6))
+    margin = max(ratio, 1.1) ** 0.06
+    ax.set_ylim(errors.min() / margin, errors.max() * margin)
+    ax.yaxis.set_major_locator(
+        MaxNLocator(6) if ratio < 4 else LogLocator(subs=(1, 2, 3, 5) if ratio < 30 else (1, 2, 5))
+    )
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+BLUE, ORANGE = "#0072B2", "#D55E00"
 """Colours of Okabe and Ito that people with any colour vision tell apart."""
 INK, MUTED, FAINT = "#222222", "#6B6B6B", "#E3E3E3"
 """Text and marks, what stays behind them, and lines of the grid."""
@@ -60,7 +60,7 @@ def name_axes(ax: Axes, x: str, y: str, title: str = "") -> None:
 
 def legend(ax: Axes, **place: Any) -> None:
     """A legend without a frame that hides no data more than it must."""
-    box = ax.legend(fontsize=SMALL, frameon=True, framealpha=0.85, edgecolor="none", borderpad=0.3, **place)
+    box = ax.legend(fontsize=SMALL, frameon=True, framealpha=0.7, edgecolor="none", borderpad=0.3, **place)
     for text in box.get_texts():
         text.set_color(INK)
 
@@ -68,6 +68,18 @@ def legend(ax: Axes, **place: Any) -> None:
 def with_unit(name: str, unit: str) -> str:
     """A label such as "Height (m)"."""
     return f"{name} ({unit})" if unit else name
+
+
+def brief(value: float) -> str:
+    """Three digits that matter, without an exponent where people read numbers.
+
+    >>> brief(48.4312), brief(123456.0), brief(0.00001234)
+    ('48.4', '123,456', '1.23e-05')
+    """
+    size = abs(value)
+    if 100 <= size < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
 
 
 def vector(values: Any, name: str, length: int | None = None) -> np.ndarray:

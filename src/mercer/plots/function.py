@@ -39,9 +39,9 @@ def fit_1d(
     title : text above the axes.
     ax : axes to draw on, those of a new figure when None.
 
-    >>> ax = fit_1d([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], [0.0, 1.0, 2.0], [0.1, 1.1, 3.8], feature="time", feature_unit="s")
+    >>> ax = fit_1d([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], [0.0, 1.0, 2.0], [0.1, 1.1, 3.8], feature="time", target="height")
     >>> ax.get_xlabel()
-    'time (s)'
+    'time'
     """
     X = vector(X, "X")
     y = vector(y, "y", len(X))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mercer.core.errors import InputError
-from mercer.plots.canvas import INK, SMALL, axes_for, name_axes, numbers
+from mercer.plots.canvas import INK, LABEL, SMALL, axes_for, name_axes, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +14,8 @@ if TYPE_CHECKING:
 def gram_matrix(K: Any, *, title: str = "", ax: Axes | None = None) -> Axes:
     """The entries k(x_i, z_j) as an image, one colour per value.
 
-    Values of one sign run from light to dark; values of both signs diverge from white at zero.
+    Values run from dark at zero to light at the largest; where some are negative, from orange through white at zero to
+    purple.
 
     >>> ax = gram_matrix([[1.0, 0.6], [0.6, 1.0]])
     >>> ax.get_ylabel()
@@ -27,12 +26,12 @@ def gram_matrix(K: Any, *, title: str = "", ax: Axes | None = None) -> Axes:
         raise InputError(f"K must be a matrix, got shape {K.shape}.")
     ax = axes_for(ax, 4.8, 4.0)
     low, high = float(K.min()), float(K.max())
-    reach = max(abs(low), abs(high)) or 1.0
-    if low < 0 < high:
-        scale = {"cmap": "PuOr", "vmin": -reach, "vmax": reach}
+    if low < 0:
+        reach = max(-low, high)
+        colours, low, high = "PuOr", -reach, reach
     else:
-        scale = {"cmap": "cividis", "vmin": min(low, 0.0), "vmax": max(high, 0.0) if reach > 0 else 1.0}
-    image = ax.imshow(K, interpolation="nearest" if max(K.shape) <= 400 else "antialiased", aspect="equal", **scale)
+        colours, low, high = "cividis", 0.0, high or 1.0
+    image = ax.imshow(K, cmap=colours, vmin=low, vmax=high, interpolation="auto", aspect="equal")
     ax.grid(False)
     for spine in ax.spines.values():
         spine.set_visible(False)
@@ -40,8 +39,8 @@ def gram_matrix(K: Any, *, title: str = "", ax: Axes | None = None) -> Axes:
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.85)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=SMALL, labelcolor=INK)
-    bar.set_label("k(x_i, x_j)" if K.shape[0] == K.shape[1] else "k(x_i, z_j)", color=INK, fontsize=SMALL)
-    name_axes(ax, "row j" if K.shape[0] == K.shape[1] else "row j of Z", "row i", title)
+    bar.set_label(r"$k(x_i, z_j)$", color=INK, fontsize=LABEL)
+    name_axes(ax, "row j", "row i", title)
     return ax
 
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.core.errors import InputError
 from mercer.plots.canvas import (
     BLUE,
-    INK,
     MANY_POINTS,
     MUTED,
     ORANGE,
     axes_for,
+    brief,
     legend,
     name_axes,
+    numbers,
     vector,
     with_unit,
 )
@@ -56,27 +56,24 @@ def predicted_against_actual(
     """
     actual = vector(actual, "actual")
     predicted = vector(predicted, "predicted", len(actual))
-    ax = axes_for(ax, 4.8, 4.6)
-    shown = [actual, predicted]
-    if baseline is not None:
-        baseline = np.asarray(baseline, dtype=np.float64)
-        baseline = vector(np.full(len(actual), baseline) if baseline.ndim == 0 else baseline, "baseline", len(actual))
-        shown.append(baseline)
-    low, high = _limits(shown)
+    other = None if baseline is None else _filled(baseline, len(actual))
+    ax = axes_for(ax, 4.8, 5.4)
+    low, high = _limits([actual, predicted] if other is None else [actual, predicted, other])
     error = _rmse(actual, predicted)
-    diagonal = np.array([low, high])
-    ax.fill_between(
-        diagonal, diagonal - error, diagonal + error, color=BLUE, alpha=0.08, linewidth=0, label="± RMSE of " + label
-    )
-    ax.plot(diagonal, diagonal, color=MUTED, linewidth=1)
-    if baseline is not None:
-        _points(ax, actual, baseline, ORANGE, _scored(baseline_label, actual, baseline), hollow=True)
+    ends = np.array([low, high])
+    ax.plot(ends, ends, color=MUTED, linewidth=1)
     _points(ax, actual, predicted, BLUE, _scored(label, actual, predicted))
-    ax.set_xlim(low, high)
-    ax.set_ylim(low, high)
+    if other is not None:
+        scored = _scored(baseline_label, actual, other)
+        if np.ptp(other) == 0:
+            ax.axhline(other[0], color=ORANGE, linewidth=1.2, linestyle=(0, (4, 3)), label=scored)
+        else:
+            _points(ax, actual, other, ORANGE, scored, hollow=True)
+    ax.fill_between(ends, ends - error, ends + error, color=BLUE, alpha=0.08, linewidth=0, label=f"± RMSE of {label}")
+    ax.set(xlim=(low, high), ylim=(low, high))
     ax.set_aspect("equal", adjustable="box")
     name_axes(ax, with_unit(f"Actual {target}", unit), with_unit(f"Predicted {target}", unit), title)
-    legend(ax, loc="upper left")
+    legend(ax, loc="upper left", bbox_to_anchor=(0.0, -0.13))  # below the axes: points fill them
     return ax
 
 
@@ -100,7 +97,7 @@ def residuals(
     ax = axes_for(ax)
     left = actual - predicted
     error = _rmse(actual, predicted)
-    ax.axhspan(-error, error, color=BLUE, alpha=0.08, linewidth=0, label=f"± RMSE = {error:.3g}")
+    ax.axhspan(-error, error, color=BLUE, alpha=0.08, linewidth=0, label=f"± RMSE = {brief(error)}")
     ax.axhline(0, color=MUTED, linewidth=1)
     _points(ax, predicted, left, BLUE, None)
     reach = 1.15 * float(np.abs(left).max()) or 1.0
@@ -110,18 +107,25 @@ def residuals(
     return ax
 
 
+def _filled(baseline: Any, length: int) -> np.ndarray:
+    values = numbers(baseline, "baseline")
+    return np.full(length, float(values)) if values.ndim == 0 else vector(values, "baseline", length)
+
+
 def _points(ax: Axes, x: np.ndarray, y: np.ndarray, colour: str, label: str | None, *, hollow: bool = False) -> None:
     if len(x) > MANY_POINTS:
-        if not hollow:  # two clouds of hexagons would hide each other
+        if not hollow:  # a second cloud of hexagons would hide the first
             ax.hexbin(x, y, gridsize=80, bins="log", mincnt=1, cmap="Blues", linewidths=0)
-        ax.plot([], [], color=colour, marker="o", linestyle="none", markerfacecolor="none" if hollow else colour, label=label)
+        marker = "none" if hollow else "o"
+        ax.plot([], [], color=colour, marker=marker, linestyle="none", label=label)
         return
     size = float(np.clip(3000 / len(x), 4, 26))
-    face = "none" if hollow else colour
-    ax.scatter(
-        x, y, s=size, facecolors=face, edgecolors=colour if hollow else "white", linewidths=0.8 if hollow else 0.3,
-        alpha=0.7 if hollow else 0.9, label=label, rasterized=len(x) > 2000,
-    )  # fmt: skip
+    if hollow:
+        ax.scatter(x, y, s=size, facecolors="none", edgecolors=colour, linewidths=0.8, alpha=0.7, label=label)
+    else:
+        ax.scatter(
+            x, y, s=size, facecolors=colour, edgecolors="white", linewidths=0.3, alpha=0.9, zorder=3, label=label
+        )
 
 
 def _limits(values: list[np.ndarray]) -> tuple[float, float]:
@@ -135,7 +139,7 @@ def _rmse(actual: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def _scored(label: str, actual: np.ndarray, predicted: np.ndarray) -> str:
-    spread = float(np.sum((actual - actual.mean()) ** 2))
     error = _rmse(actual, predicted)
-    r2 = f"R² {1 - error**2 * len(actual) / spread:.2f}, " if spread > 0 else ""
-    return f"{label}: {r2}RMSE {error:.3g}"
+    spread = float(np.mean((actual - actual.mean()) ** 2))
+    r2 = f"R² {round(1 - error**2 / spread, 2) + 0.0:.2f}, " if spread > 0 else ""
+    return f"{label}: {r2}RMSE {brief(error)}"

@@ -40,7 +40,7 @@ def regression_summary(
     """
     if (alphas is None) != (errors is None):
         raise InputError("alphas and errors are given together or not at all.")
-    figure = new_figure(10.0, 4.6)
+    figure = new_figure(10.0, 5.2)
     left, right = figure.subplots(1, 2)
     predicted_against_actual(
         actual, predicted, baseline=baseline, label=label, baseline_label=baseline_label,

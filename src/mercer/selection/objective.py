@@ -18,6 +18,9 @@ from mercer.solvers.cholesky import factorise_in_place
 FAILED = 50.0
 """The value where the error cannot be computed: worse than any log error that can."""
 
+SMALLEST_ERROR = 1e-30
+"""Relative errors below this are zero, as for targets that are all zero."""
+
 SMALLEST_RIDGE = 1e-12
 """Alphas below this share of the trace of A are lost to rounding; a fixed smaller one is replaced by it."""
 
@@ -68,7 +71,7 @@ class Objective:
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and the gradient at theta; `FAILED` and a zero gradient where there is none."""
         try:
-            value, gradient = self.evaluate(theta)
+            value, gradient = self._evaluate(theta, gradient=True)
         except (MercerError, torch.linalg.LinAlgError):
             value, gradient = np.nan, np.zeros_like(theta)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
@@ -77,24 +80,32 @@ class Objective:
             self.best = (value, np.array(theta))
         return value, gradient
 
-    def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value and the gradient; NaN where the matrix has no Cholesky factor."""
-        logs = torch.tensor(theta, dtype=torch.float64, requires_grad=True)
+    def value(self, theta: np.ndarray) -> float:
+        """The value alone, at a third of the cost."""
+        try:
+            value, _ = self._evaluate(theta, gradient=False)
+        except (MercerError, torch.linalg.LinAlgError):
+            return FAILED
+        return value if np.isfinite(value) else FAILED
+
+    def _evaluate(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray]:
+        logs = torch.tensor(theta, dtype=torch.float64, requires_grad=gradient)
         A = weighted_gram(self.kernel.replace(**self._changes(logs)), self.rows)
         trace = A.diagonal().sum()
         if self.alpha is None:
             alphas = (logs[-1].to(trace).exp() * trace).expand(self.rows.Y.shape[1])
         else:
             alphas = torch.maximum(self.alpha.to(trace), SMALLEST_RIDGE * trace)
-        error, grad_A, grad_alphas = self._error(A.detach(), alphas.detach())
-        if not error > 0:
-            return np.nan, np.zeros_like(theta)
+        error, grad_A, grad_alphas = self._error(A.detach(), alphas.detach(), gradient)
+        value = float(np.log(np.maximum(error, SMALLEST_ERROR)))
         pairs = [(t, g) for t, g in ((A, grad_A), (alphas, grad_alphas)) if t.requires_grad]
+        if not (pairs and error > SMALLEST_ERROR):
+            return value, np.zeros_like(theta)
         torch.autograd.backward([t for t, _ in pairs], [g for _, g in pairs])
-        gradient = torch.zeros_like(logs) if logs.grad is None else logs.grad
-        return float(np.log(error)), (gradient / error).numpy()
+        slope = torch.zeros_like(logs) if logs.grad is None else logs.grad
+        return value, (slope / error).numpy()
 
-    def _error(self, A: Tensor, alphas: Tensor) -> tuple[float, Tensor, Tensor]:
+    def _error(self, A: Tensor, alphas: Tensor, gradient: bool) -> tuple[float, Tensor, Tensor]:
         """E and its derivatives in A and in each target's alpha; E is NaN where a factorisation fails."""
         w, t = self.rows.weights, len(alphas)
         b = w.sqrt().unsqueeze(1) * self.rows.Y
@@ -107,16 +118,17 @@ class Objective:
                 return float("nan"), grad_A, grad_alphas
             L = M.mT
             half = torch.linalg.solve_triangular(L, b[:, columns], upper=False)
-            x = torch.linalg.solve_triangular(L.mT, half, upper=True).requires_grad_()
+            x = torch.linalg.solve_triangular(L.mT, half, upper=True).requires_grad_(gradient)
             G = torch.cholesky_inverse(L)
-            diagonal = G.diagonal().clone().requires_grad_()
-            alpha = distinct.clone().requires_grad_()
+            diagonal = G.diagonal().clone().requires_grad_(gradient)
+            alpha = distinct.clone().requires_grad_(gradient)
             part = (self.error_of(x, diagonal, alpha, w) / self.variance[columns]).sum() / t
-            p, q, direct = torch.autograd.grad(part, [x, diagonal, alpha])
-            grad_M = torch.addmm((G @ p) @ x.detach().T, G * q, G).neg_()
             error += float(part.detach())
-            grad_A += grad_M
-            grad_alphas[columns] = (direct + grad_M.diagonal().sum()) / columns.sum()
+            if gradient:
+                p, q, direct = torch.autograd.grad(part, [x, diagonal, alpha])
+                grad_M = torch.addmm((G @ p) @ x.detach().T, G * q, G).neg_()
+                grad_A += grad_M
+                grad_alphas[columns] = (direct + grad_M.diagonal().sum()) / columns.sum()
         return error, grad_A, grad_alphas
 
     def _changes(self, logs: Tensor) -> dict[str, Tensor]:
@@ -133,10 +145,8 @@ class Objective:
 
 def weighted_gram(kernel: Kernel, rows: Rows) -> Tensor:
     """S K S with S = diag(sqrt w), with gradients to the kernel's parameters."""
-    pair = DensePair(rows.X)
-    K = torch.as_tensor(kernel.of(pair), dtype=torch.float64, device=rows.Y.device).expand(pair.shape)
     s = rows.weights.sqrt()
-    return s.unsqueeze(1) * K * s
+    return s.unsqueeze(1) * kernel.on(DensePair(rows.X)).to(rows.Y) * s
 
 
 def relative_scale(rows: Rows) -> Tensor:

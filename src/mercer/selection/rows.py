@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,11 +15,15 @@ from mercer.selection.weights import positive_weights
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A weighted sample: points, targets (n, t) and weights (n,)."""
+    """A weighted sample: points, targets (n, t) and weights (n,).
+
+    The points of a `square` sample are the rows of a ready Gram matrix, whose columns are the same points.
+    """
 
     X: Points
     Y: Tensor
     weights: Tensor
+    square: bool = False
 
     def __len__(self) -> int:
         return len(self.Y)
@@ -30,10 +35,13 @@ class Rows:
 
     def take(self, index: Tensor | slice) -> Rows:
         """The rows at `index`."""
-        return Rows(self.X.take(index), self.Y[index], self.weights[index])
+        X = self.X.take(index)
+        if self.square:
+            X = Points(X.values[:, index], X.names)
+        return Rows(X, self.Y[index], self.weights[index], self.square)
 
 
-def merged_rows(X: Points, Y: Tensor, weights: Tensor | None = None) -> Rows:
+def merged_rows(X: Points, Y: Tensor, weights: Tensor | None = None, *, square: bool = False) -> Rows:
     """Rows equal in X and in every target become one with their weights added, in an order that is always the same.
 
     Rows with the same x and different targets stay separate.
@@ -45,28 +53,29 @@ def merged_rows(X: Points, Y: Tensor, weights: Tensor | None = None) -> Rows:
     """
     Y = Y.to(torch.float64).reshape(len(Y), -1)
     w = positive_weights(weights, Y)
-    if not X.is_tensor:
-        return _merged_objects(X, Y, w)
-    values = X.values.to(device=Y.device, dtype=torch.float64)
-    table, group = torch.unique(torch.cat([values, Y], dim=1), dim=0, return_inverse=True)
-    total = torch.zeros(len(table), dtype=torch.float64, device=Y.device).index_add_(0, group, w)
-    d = values.shape[1]
-    return Rows(Points(table[:, :d].contiguous(), X.names), table[:, d:].contiguous(), total)
+    if X.is_tensor:
+        X = Points(X.values.to(device=Y.device, dtype=torch.float64), X.names)
+        _, group = torch.unique(torch.cat([X.values, Y], dim=1), dim=0, return_inverse=True)
+    else:
+        group = _object_groups(X, Y)
+    n_groups = int(group.max()) + 1
+    total = torch.zeros(n_groups, dtype=torch.float64, device=Y.device).index_add_(0, group, w)
+    place = torch.arange(len(Y), device=Y.device)
+    first = torch.full_like(group[:n_groups], len(Y)).scatter_reduce_(0, group, place, "amin")
+    kept = Rows(X, Y, w, square).take(first)
+    return replace(kept, weights=total)
 
 
-def _merged_objects(X: Points, Y: Tensor, w: Tensor) -> Rows:
-    first: dict[Any, int] = {}
-    total: dict[Any, float] = {}
-    for i, (item, targets) in enumerate(zip(X.values, Y.tolist(), strict=True)):
-        key = (item if _hashable(item) else i, tuple(targets))
-        first.setdefault(key, i)
-        total[key] = total.get(key, 0.0) + float(w[i])
-    try:
-        keys = sorted(first)
-    except TypeError:  # objects without an order keep that of their first appearance
-        keys = list(first)
-    index = torch.tensor([first[key] for key in keys])
-    return Rows(X.take(index), Y[index], torch.tensor([total[key] for key in keys], dtype=torch.float64))
+def _object_groups(X: Points, Y: Tensor) -> Tensor:
+    """The number of the group of equal objects with equal targets that each row belongs to."""
+    keys = [
+        (item if _hashable(item) else i, tuple(y)) for i, (item, y) in enumerate(zip(X.values, Y.tolist(), strict=True))
+    ]
+    distinct: list[Any] = list(dict.fromkeys(keys))
+    with contextlib.suppress(TypeError):  # objects without an order keep that of their first appearance
+        distinct.sort()
+    number = {key: g for g, key in enumerate(distinct)}
+    return torch.tensor([number[key] for key in keys], device=Y.device)
 
 
 def _hashable(item: Any) -> bool:

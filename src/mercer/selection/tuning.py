@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.kernels import Kernel
 from mercer.selection.alpha import get_criterion
-from mercer.selection.objective import Objective
+from mercer.selection.objective import FAILED, Objective, weighted_gram
 from mercer.selection.rows import Rows, merged_rows, subsample
 from mercer.solvers.system import check_alpha
 
@@ -25,11 +24,13 @@ FACTORS = (1.0, 1 / 3, 3.0, 0.1, 10.0, 0.01, 100.0, 1e-3, 1e3)
 RIDGES = tuple(10.0**power for power in range(-10, 1))
 """Values of alpha / tr A that are tried before the descent."""
 
-FEW_ROWS = 400  # for the screening and a first descent
-CLOSE = 0.02  # a start this much worse in log error is preferred when it is nearer to the given kernel
+FEW_ROWS = 500  # for the screening and the first descents
+DESCENTS = 3  # from the best of the screened starts
+DISTANCE_PENALTY = 0.01  # in log error, for each place in FACTORS: extreme starts only when they pay
 PARAMETER_RANGE = np.log(100.0)  # either way from where the descent starts
 RIDGE_RANGE = (np.log(1e-10), np.log(100.0))  # of alpha / tr A: below, coefficients lose half their digits
-SMALLEST_GAIN = 1e-5
+SMALLEST_GAIN = 1e-5  # of the log error, in one iteration
+EVALUATIONS = 3  # of the error, at most, for each iteration
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Tuned:
     alpha : the ridge for all rows: the given one, or the one found times (total weight of all rows) / (of those used).
     error : the leave-one-out (or GCV) error relative to the variance of the target, the mean over targets.
     start_error : the same for the kernel that was given.
-    history : the error after each iteration.
+    history : the lowest error so far after each iteration on the rows used.
     message : how it ended, and on which rows.
     rows_used : number of distinct rows used.
     """
@@ -74,15 +75,17 @@ def tune_kernel(
     .. math:: \log \sum_t \frac{E_t(\theta, \alpha)}{\operatorname{var} y_t},
 
     with E_t the weighted leave-one-out error of target t (the GCV error for ``alpha="gcv"``), by L-BFGS on the logs of
-    the parameters. `n_starts` multiples of the given length scales are screened on a few rows and the descent
-    starts from the best. Each parameter stays within a factor 100 of that start. Length scales must be numbers.
+    the parameters. `n_starts` multiples of the given length scales are screened on a few rows, a descent there from
+    the best three finds the start of the descent on all. Each parameter stays within a factor 100 of its start.
+    Length scales must be numbers.
 
     On more than `max_rows` distinct rows a random subsample is used; there alpha is scaled by the total weight,
     which keeps lambda = alpha / n. Rows equal in X and Y are merged first: integer weights equal repeated rows.
-    `progress` is called with the iteration and the error.
+    A fixed alpha of zero, or near it, stands for 1e-12 tr K. `progress` is called with the iteration and the error.
 
     References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 5.4.2.
 
+    >>> import torch
     >>> from mercer.kernels import Gaussian
     >>> X = torch.linspace(0, 6, 40).double().reshape(-1, 1)
     >>> tuned = tune_kernel(Gaussian(length_scale=0.1), Points(X), torch.sin(X), None, alpha=1e-6)
@@ -93,31 +96,29 @@ def tune_kernel(
     error_of = get_criterion(criterion)
     if max_rows < 2 or n_starts < 1 or max_iter < 0:
         raise InputError(f"max_rows={max_rows}, n_starts={n_starts}, max_iter={max_iter}: need at least 2, 1 and 0.")
-    everything = merged_rows(X, Y, weights)
+    everything = merged_rows(X, Y, weights, square=kernel.domain == "matrix")
     rows = subsample(everything, max_rows, seed)
+    weighted_gram(kernel, rows.take(slice(2)))  # a kernel that does not fit the data fails here, with its own words
     share = rows.total / everything.total
     fixed = None if isinstance(alpha, str) else check_alpha(alpha, rows.Y.shape[1]).expand(rows.Y.shape[1]) * share
     objective = Objective(kernel, rows, fixed, error_of)
-    small = objective.on_first(FEW_ROWS)
-    starts = screened_starts(small, FACTORS[:n_starts])
+    few = objective if len(rows) <= FEW_ROWS else objective.on_first(FEW_ROWS)
+    starts = screened_starts(few, FACTORS[:n_starts])
     start_value, _ = objective(starts[0][1])
-    theta = _nearest_good(starts)
-    if len(theta) == 0:
-        history, ending = (), "the kernel has no parameters to tune"
-    else:
-        if len(small.rows) < len(rows):
-            _descend(small, theta, max_iter)
-            theta = theta if small.best is None else small.best[1]
-        history, ending = _descend(objective, theta, max_iter, progress)
+    history, ending = _descend(few, promising(starts), max_iter, progress)
+    if few is not objective and few.best is not None:
+        history, ending = _descend(objective, [few.best[1]], max_iter, progress)
     if objective.best is None:
-        ending = "the error could not be computed at the start: are the targets all zero?"
-        return Tuned(kernel, _as_given(alpha), np.nan, np.nan, (), ending, len(rows))
+        raise NotPositiveDefiniteError(
+            f"The error could not be computed for {kernel!r} on {len(rows)} rows: its Gram matrix is not finite or not "
+            "positive semi-definite. Test the kernel with mercer.testing.check_kernel."
+        )
     value, theta = objective.best
     return Tuned(
         kernel=objective.kernel_at(theta),
-        alpha=_as_given(alpha) if fixed is not None else objective.ridge_at(theta) / share,
+        alpha=objective.ridge_at(theta) / share if isinstance(alpha, str) else alpha,
         error=float(np.exp(value)),
-        start_error=float(np.exp(start_value)),
+        start_error=float(np.exp(start_value)) if start_value < FAILED else float("inf"),
         history=history,
         message=f"{ending}; {_which_rows(rows, everything)}",
         rows_used=len(rows),
@@ -134,14 +135,14 @@ def screened_starts(objective: Objective, factors: tuple[float, ...]) -> list[tu
     starts = []
     for factor in factors if widths.any() else (1.0,):
         thetas = [np.append(objective.start() + np.log(factor) * widths, ridge) for ridge in ridges]
-        starts.append(min(((objective(theta)[0], theta) for theta in thetas), key=lambda start: start[0]))
+        starts.append(min(((objective.value(theta), theta) for theta in thetas), key=lambda start: start[0]))
     return starts
 
 
-def _nearest_good(starts: list[tuple[float, np.ndarray]]) -> np.ndarray:
-    """The first start that is about as good as the best: extreme ones only when they pay."""
-    lowest = min(value for value, _ in starts)
-    return next(theta for value, theta in starts if value <= lowest + CLOSE)
+def promising(starts: list[tuple[float, np.ndarray]]) -> list[np.ndarray]:
+    """The few starts worth a descent, the best first."""
+    order = sorted(range(len(starts)), key=lambda i: starts[i][0] + DISTANCE_PENALTY * i)
+    return [starts[i][1] for i in order[:DESCENTS]]
 
 
 def length_scale_mask(parameters: dict[str, Any]) -> np.ndarray:
@@ -151,33 +152,38 @@ def length_scale_mask(parameters: dict[str, Any]) -> np.ndarray:
 
 
 def _descend(
-    objective: Objective, start: np.ndarray, max_iter: int, progress: Callable[[int, float], None] | None = None
+    objective: Objective, starts: list[np.ndarray], max_iter: int, progress: Callable[[int, float], None] | None
 ) -> tuple[tuple[float, ...], str]:
-    """Run L-BFGS from `start`; the best point seen stays in `objective.best`."""
+    """Run L-BFGS from each start: the lowest error so far after each iteration, and how the best descent ended.
+
+    The best point seen stays in `objective.best`.
+    """
+    if len(starts[0]) == 0:
+        return (), "the kernel has no parameters to tune"
     history: list[float] = []
 
     def after_iteration(intermediate_result: Any) -> None:
-        history.append(float(np.exp(intermediate_result.fun)))
+        history.append(min([float(np.exp(intermediate_result.fun)), *history[-1:]]))
         if progress is not None:
             progress(len(history), history[-1])
 
+    found = [_minimise(objective, start, max_iter, after_iteration) for start in starts]
+    best = min(found, key=lambda result: result.fun)
+    if best.success:
+        return tuple(history), f"converged after {best.nit} iterations"
+    if best.nit >= max_iter or best.nfev >= EVALUATIONS * max_iter:
+        return tuple(history), f"stopped at the limit after {best.nit} iterations"
+    return tuple(history), f"no further progress after {best.nit} iterations"
+
+
+def _minimise(objective: Objective, start: np.ndarray, max_iter: int, callback: Callable[..., None]) -> Any:
+    if max_iter == 0:
+        return OptimizeResult(fun=objective(start)[0], nit=0, nfev=1, success=False)
     bounds = [(place - PARAMETER_RANGE, place + PARAMETER_RANGE) for place in start]
     if objective.alpha is None:
         bounds[-1] = RIDGE_RANGE
-    found = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        callback=after_iteration,
-        options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "ftol": SMALLEST_GAIN, "gtol": 1e-5},
-    )
-    steps = f"{len(history)} iterations"
-    if found.success:
-        return tuple(history), f"converged after {steps}"
-    reached = len(history) >= max_iter or found.nfev > 2 * max_iter + 20
-    return tuple(history), f"stopped at the limit of {steps}" if reached else f"no further progress after {steps}"
+    options = {"maxiter": max_iter, "maxfun": EVALUATIONS * max_iter, "ftol": SMALLEST_GAIN, "gtol": 1e-5}
+    return minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
 
 
 def _which_rows(rows: Rows, everything: Rows) -> str:
@@ -185,8 +191,3 @@ def _which_rows(rows: Rows, everything: Rows) -> str:
         return f"on all {len(rows):,} distinct rows"
     text = f"on a random subsample of {len(rows):,} of {len(everything):,} distinct rows"
     return f"{text}, with alpha scaled by the total weight"
-
-
-def _as_given(alpha: float | Tensor | str) -> float | Tensor:
-    """The fixed alpha that was given; NaN where one was to be found."""
-    return float("nan") if isinstance(alpha, str) else alpha

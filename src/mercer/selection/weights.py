@@ -18,7 +18,9 @@ def positive_weights(weights: Tensor | None, like: Tensor) -> Tensor:
     bad = ~((weights > 0) & torch.isfinite(weights))
     if bool(bad.any()):
         row = int(bad.nonzero()[0])
-        raise InputError(f"weights[{row}]={float(weights[row])}: must be positive and finite; leave out rows of weight zero.")
+        raise InputError(
+            f"weights[{row}]={float(weights[row])}: must be positive and finite; leave out rows of weight zero."
+        )
     return weights
 
 

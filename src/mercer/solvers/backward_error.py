@@ -44,8 +44,18 @@ class BackwardError:
 
     def __call__(self, x: Tensor, b: Tensor, shift: float | Tensor = 0.0) -> Tensor:
         """The backward error of (M + shift I) x = b, one for each column; infinite where x is not finite."""
-        residual = self.probes @ (b - shift * x) - self.image @ x
         shift_size = torch.as_tensor(shift, dtype=x.dtype, device=x.device).abs()
         scale = (self.norm + shift_size) * x.norm(dim=0) + b.norm(dim=0)
-        error = torch.where(scale > 0, residual.norm(dim=0) / scale, 0.0)
-        return torch.where(torch.isfinite(x).all(0) & torch.isfinite(error), error, torch.inf)
+        return _relative(self._residual(x, b, shift), scale)
+
+    def relative_residual(self, x: Tensor, b: Tensor) -> Tensor:
+        """|b - M x| / |b|, one for each column."""
+        return _relative(self._residual(x, b, 0.0), b.norm(dim=0))
+
+    def _residual(self, x: Tensor, b: Tensor, shift: float | Tensor) -> Tensor:
+        return (self.probes @ (b - shift * x) - self.image @ x).norm(dim=0)
+
+
+def _relative(size: Tensor, scale: Tensor) -> Tensor:
+    ratio = torch.where(scale > 0, size / scale, 0.0)
+    return torch.where(torch.isfinite(ratio), ratio, torch.inf)

@@ -14,6 +14,7 @@ from mercer.solvers.backward_error import BackwardError
 from mercer.solvers.system import System, check_alpha, dense_float64, right_hand_sides
 
 TOLERANCE = 1e-10
+JITTERED_TOLERANCE = 1e-6  # of |r| / |b|, where jitter could hide that there is no solution
 GOOD_ENOUGH = 1e-13  # a backward error above this is worth a step of refinement
 MAX_REFINEMENTS = 2
 LARGEST_EXPLAINED = 3000  # rows up to which a failure is explained by the smallest eigenvalue
@@ -110,14 +111,15 @@ class CholeskyFactor:
             if not smaller < 0.5 * residual:
                 break
             value, residual, steps = refined, smaller, steps + 1
+        worry = self._worry(residual, value, rhs)
         return Solution(
             solver="cholesky",
-            converged=residual <= TOLERANCE,
+            converged=not worry,
             residual=residual,
             iterations=steps,
             seconds=self.seconds + time.perf_counter() - started,
             jitter=self.jitter,
-            reason=self._worry(residual, value),
+            reason=worry or ("the Gram matrix is singular to rounding, so jitter was added" if self.jitter else ""),
             value=value.reshape(B.shape),
         )
 
@@ -140,12 +142,15 @@ class CholeskyFactor:
     def _matmul(self, value: Tensor) -> Tensor:
         return self.system.matmul(value).to(torch.float64)
 
-    def _worry(self, residual: float, value: Tensor) -> str:
+    def _worry(self, residual: float, value: Tensor, rhs: Tensor) -> str:
+        """Why the solution is not to be trusted; empty when it is."""
         if not bool(torch.isfinite(value).all()):
             return "the solution is not finite: the system is too close to singular, use a larger alpha"
         if residual > TOLERANCE:
             return "the system is close to singular: use a larger alpha or solver='eigh'"
-        return "the Gram matrix is singular to rounding, so jitter was added" if self.jitter else ""
+        if self.jitter and float(self.error.relative_residual(value, rhs).max()) > JITTERED_TOLERANCE:
+            return "the system is singular and only jitter made it solvable: use a larger alpha or solver='eigh'"
+        return ""
 
 
 def factorise_in_place(matrix: Tensor) -> bool:

@@ -11,8 +11,8 @@ from mercer.core.memory import parse_budget, readable, require, resolve_budget
 from mercer.solvers.ridge import get_solver
 from mercer.solvers.system import check_alpha
 
-MATRICES = {"cholesky": 2.0, "eigh": 4.0}
-"""Matrices of n x n float64 numbers that fit at the same time while a solver runs, with what evaluates the Gram matrix."""
+MATRICES = {"cholesky": 1.5, "eigh": 3.5}
+"""The memory a solver needs, in matrices of n x n float64 numbers: one and three, and room to evaluate the first."""
 
 MANY_ALPHAS = 12
 """An eigendecomposition costs about as much as this many Cholesky factorisations."""
@@ -45,7 +45,12 @@ def choose(
         name, reason = solver, f"asked for by solver={solver!r}"
     needs_path = isinstance(alpha, str)
     widest = "eigh" if needs_path else name
-    require(memory_needed(n, widest, n_targets), budget, _what(n, widest), _advice(n, widest, n_targets, budget, memory_budget))
+    require(
+        memory_needed(n, widest, n_targets),
+        budget,
+        _what(n, widest),
+        _advice(n, widest, n_targets, budget, memory_budget),
+    )
     if needs_path and name != "eigh":
         reason += "; the path of alpha comes from an eigendecomposition"
     return name, reason
@@ -55,7 +60,7 @@ def memory_needed(n: int, solver: str, n_targets: int = 1) -> int:
     """Bytes that an exact solve with n rows takes at its peak.
 
     >>> memory_needed(10_000, "cholesky") / 2**30
-    1.49...
+    1.11...
     """
     return int(8 * (MATRICES[solver] * n * n + 4 * n * n_targets))
 
@@ -70,7 +75,10 @@ def _automatic(n: int, n_targets: int, alpha: Any, budget: int) -> tuple[str, st
     if distinct <= MANY_ALPHAS:
         return "cholesky", "chosen for alpha > 0"
     if memory_needed(n, "eigh", n_targets) > budget:
-        return "cholesky", f"chosen for {distinct} different alphas because an eigendecomposition does not fit in memory"
+        return (
+            "cholesky",
+            f"chosen for {distinct} different alphas because an eigendecomposition does not fit in memory",
+        )
     return "eigh", f"chosen because it is the cheapest for {distinct} different alphas"
 
 
@@ -80,7 +88,10 @@ def _what(n: int, solver: str) -> str:
 
 def _advice(n: int, solver: str, n_targets: int, budget: int, given: Any) -> str:
     rows = _largest_fitting(solver, n_targets, budget)
-    options = [f"At most {rows:,} rows fit", f"memory_budget={readable(memory_needed(n, solver, n_targets))!r} would do"]
+    options = [
+        f"At most {rows:,} rows fit",
+        f"memory_budget={readable(1.05 * memory_needed(n, solver, n_targets))!r} would do",
+    ]
     if solver == "eigh" and memory_needed(n, "cholesky", n_targets) <= budget:
         options.append("one number alpha > 0 with solver='cholesky' fits")
     origin = "" if parse_budget(given) is not None else " The budget is half of the free memory."
@@ -91,4 +102,3 @@ def _largest_fitting(solver: str, n_targets: int, budget: int) -> int:
     """The largest n with 8 (m n^2 + 4 t n) <= budget."""
     m, t = MATRICES[solver], n_targets
     return int((-4 * t + math.sqrt(16 * t * t + 4 * m * budget / 8)) / (2 * m))
-

@@ -55,8 +55,9 @@ class Eigh:
         smallest, largest = float(values[0]), float(values[-1].clamp(min=0.0))
         if smallest < -(precision**0.5) * largest or (largest == 0 and smallest < 0):
             raise NotPositiveDefiniteError(
-                f"The Gram matrix of {len(values)} rows has the eigenvalue {smallest:.3g} (the largest is {largest:.3g}): "
-                "the kernel is not positive semi-definite. Test it with mercer.testing.check_kernel."
+                f"The Gram matrix of {len(values)} rows has the eigenvalue {smallest:.3g} "
+                f"(the largest is {largest:.3g}): the kernel is not positive semi-definite. "
+                "Test it with mercer.testing.check_kernel."
             )
         relative = len(values) * precision if self.rank_tol is None else self.rank_tol
         cutoff = max(relative * largest, -smallest)

@@ -18,10 +18,10 @@ class System(Protocol):
     @property
     def shape(self) -> tuple[int, int]: ...
 
-    def dense(self) -> Tensor:
-        """The matrix, as a new tensor that the caller may overwrite."""
+    def dense(self) -> Any:
+        """The matrix, as a new array that the caller may overwrite."""
 
-    def diag(self) -> Tensor: ...
+    def diag(self) -> Any: ...
 
     def matmul(self, V: Tensor) -> Tensor: ...
 
@@ -34,7 +34,7 @@ class Solver(Protocol):
 
 def dense_float64(A: System) -> tuple[Tensor, float]:
     """The matrix in float64 and the relative rounding error of its entries."""
-    matrix = A.dense()
+    matrix = torch.as_tensor(A.dense())
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
         raise InputError(f"A system needs a square matrix with at least one row, got shape {tuple(matrix.shape)}.")
     precision = torch.finfo(matrix.dtype).eps
@@ -54,7 +54,11 @@ def check_alpha(alpha: Any, n_targets: int | None = None) -> Tensor:
     values = torch.as_tensor(alpha, dtype=torch.float64)
     bad = ~((values >= 0) & torch.isfinite(values))
     if bool(bad.any()):
-        raise InputError(f"alpha={values[bad][0].item() if values.ndim else values.item()}: must be a finite number >= 0.")
+        raise InputError(
+            f"alpha={values[bad][0].item() if values.ndim else values.item()}: must be a finite number >= 0."
+        )
     if values.ndim > 1 or (values.ndim == 1 and n_targets is not None and len(values) != n_targets):
-        raise InputError(f"alpha has shape {tuple(values.shape)}: give one number or one for each of {n_targets} targets.")
+        raise InputError(
+            f"alpha has shape {tuple(values.shape)}: give one number or one for each of {n_targets} targets."
+        )
     return values

@@ -72,10 +72,12 @@ def check_kernel(kernel: Kernel, X: Any = None, Z: Any = None, seed: int = 0) ->
         kernel = kernel.bind([*names, *(f"_{i}" for i in range(len(names), 3))])
     if X is None:
         X = sample_for(kernel, 21, rng)
+    kernel = kernel.bind(kernel.points(X).names)
     if kernel.domain == "matrix":
         Z = X[:5]
     elif Z is None:
         X, Z = X[::2], X[1::2]
+    X, Z = _plain(kernel, X), _plain(kernel, Z)
     kernel = resolve(kernel, X)
     case = _Case(kernel, X, Z, rng)
     for law in LAWS:
@@ -278,6 +280,12 @@ LAWS: tuple[Callable[[_Case], None], ...] = (
     traces_to_its_formula,
 )
 """What every kernel must satisfy."""
+
+
+def _plain(kernel: Kernel, X: Any) -> Any:
+    """Tables as float64 arrays, other objects as they are."""
+    points = kernel.points(X)
+    return points.values.detach().cpu().to(torch.float64).numpy() if points.is_tensor else X
 
 
 def _check_derivative(

@@ -43,8 +43,8 @@ def check_solver(solver: Solver, n: int = 40, seed: int = 0) -> None:
     """Assert the laws every solver of (A + alpha I) X = B keeps; `solver` has ``solve(A, B, alpha) -> Solution``.
 
     On systems of condition 1 to 1e12, with duplicated rows, for alpha from 1e-10 to 1e4, with one and with several
-    right-hand sides: the shape is that of B, the answer is as good as the condition allows, the residual reported is the
-    true one, one alpha per right-hand side equals separate solves, and an indefinite system raises or reports.
+    right-hand sides: the shape is that of B, the answer is as good as the condition allows, the residual reported is
+    the true one, one alpha per right-hand side equals separate solves, and an indefinite system raises or reports.
 
     >>> from mercer.solvers import Cholesky
     >>> check_solver(Cholesky())
@@ -79,7 +79,9 @@ def _check_accuracy(solver: Solver, A: Tensor, B: Tensor, alpha: float) -> None:
         return
     error = true_backward_error(A, solution.value, B, alpha)
     assert error <= 1e-9, f"{where} says it converged with a backward error of {error:.1e}"
-    assert error <= 10 * solution.residual + 1e-14, f"{where} reports {solution.residual:.1e} for an error of {error:.1e}"
+    assert error <= 10 * solution.residual + 1e-14, (
+        f"{where} reports {solution.residual:.1e} for an error of {error:.1e}"
+    )
     reference = torch.linalg.solve(A + alpha * torch.eye(len(A), dtype=A.dtype), B)
     distance = float((solution.value - reference).norm() / reference.norm())
     allowed = 10 * (solution.residual + 1e-14) * _condition(A, alpha) * len(A)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -35,14 +36,29 @@ class DenseTiles(Tiles):
         def strip_of(rows: Rows) -> Strip:
             x = self.x.take(rows)
 
-            def strip(columns: slice) -> Tensor:
+            def part(columns: slice) -> Tensor:
                 ids = (places[rows], places[columns]) if self.one_sample else None
-                tile = self.kernel.on(DensePair(x, self.z.take(columns), ids))
-                return tile.to(device=self.device, dtype=self.dtype)
+                return self.kernel.on(DensePair(x, self.z.take(columns), ids)).to(device=self.device, dtype=self.dtype)
+
+            def strip(columns: slice) -> Tensor:
+                if not self.one_sample or isinstance(rows, Tensor):
+                    return part(columns)
+                return torch.cat([part(piece) for piece in around(rows, columns)], 1)
 
             return strip
 
         return strip_of
+
+
+def around(rows: slice, columns: slice) -> list[slice]:
+    """Columns cut at the ends of `rows`: on the square of a sample with itself a kernel can check its symmetry.
+
+    >>> around(slice(2, 4), slice(0, 9))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 9, None)]
+    """
+    inner = {min(max(end, columns.start), columns.stop) for end in (rows.start, rows.stop)}
+    cuts = sorted(inner | {columns.start, columns.stop})
+    return [slice(a, b) for a, b in pairwise(cuts)]
 
 
 class HeldMatrix(Tiles):

@@ -31,7 +31,7 @@ class TileInput(ABC):
     """
 
     at_same: float | None = None
-    note: str | None = None
+    note = ""
     width = 1
     temporary_bytes = 0
 
@@ -76,7 +76,7 @@ class Same(TileInput):
     width = 0
 
     def left(self, points: Points) -> Tensor:
-        return torch.empty(len(points), 0)
+        return vectors(points).new_empty(len(points), 0)
 
     right = left
 
@@ -91,6 +91,7 @@ class Inner(TileInput):
         super().__init__(statistic, dtype)
         self.width = self.rows(sample).shape[1]
         self.factor = factor
+        self.note = f"product in {dtype_name(dtype)}"
 
     def left(self, points: Points) -> Tensor:
         rows = self.rows(points)
@@ -103,49 +104,43 @@ class Inner(TileInput):
         torch.mm(left, right.T, out=out)
 
 
-class _Distance(TileInput):
-    """Rows centred near the middle of both samples and divided by the length scale."""
+class L1Distance(TileInput):
+    """Sum over columns of |x - z| / length_scale, from differences of the data as they are.
+
+    With one length scale per column the rows are scaled before, in float64, which keeps the differences exact.
+    """
 
     at_same = 0.0
+    note = "L1 distances"
 
-    def __init__(self, statistic: Statistic, dtype: torch.dtype, x: Points, z: Points, factor: float) -> None:
+    def __init__(self, statistic: Statistic, dtype: torch.dtype, sample: Points) -> None:
         super().__init__(statistic, dtype)
-        middle = torch.cat([self.rows(_spread(sample)) for sample in ((x,) if x is z else (x, z))])
-        centre = middle.mean(0, dtype=torch.float64) if len(middle) else middle.sum(0)
-        self.centre = centre.to(middle.dtype)
-        self.n_columns = middle.shape[1]
-        scale = as_scale(statistic.length_scale, centre.to(torch.float64).unsqueeze(0))
-        self.scale: float | Tensor = math.sqrt(abs(factor)) / scale
-
-    def scaled(self, points: Points) -> Tensor:
-        """(rows - centre) / length_scale times the root of the factor: a common shift keeps large offsets exact."""
-        shifted = self.rows(points).to(self.dtype) - self.centre.to(self.dtype)
-        return shifted.mul_(self.scale if isinstance(self.scale, float) else self.scale.to(self.dtype))
-
-
-class L1Distance(_Distance):
-    """Sum over columns of |x - z| / length_scale."""
-
-    def __init__(self, statistic: Statistic, dtype: torch.dtype, x: Points, z: Points) -> None:
-        super().__init__(statistic, dtype, x, z, 1.0)
-        self.width = self.n_columns
-        self.temporary_bytes = dtype.itemsize
+        rows = self.rows(sample)
+        scale = as_scale(statistic.length_scale, rows.to(torch.float64))
+        self.column_scale = scale if isinstance(scale, Tensor) else None
+        self.scale = 1.0 if isinstance(scale, Tensor) else 1.0 / scale
+        self.width = rows.shape[1]
+        self.dtype = dtype if self.column_scale is None else torch.float64
+        self.temporary_bytes = self.dtype.itemsize
 
     def left(self, points: Points) -> Tensor:
-        return self.scaled(points)
+        rows = self.rows(points)
+        return rows if self.column_scale is None else rows / self.column_scale
 
     right = left
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
-        out.copy_(torch.cdist(left, right, p=1.0))
+        out.copy_(torch.cdist(left, right, p=1.0).mul_(self.scale))
 
 
-class SquaredDistance(_Distance):
-    """|(x - z) / length_scale|^2 times a constant factor, by folding.
+class SquaredDistance(TileInput):
+    """|(x - z) / length_scale|^2 times a constant factor, by folding rows that are centred and scaled.
 
     The squared radius R2 of the scaled data decides: float32 up to `FOLD_RADIUS`, above it the product is done in
     float64. `exact` takes near-coincident pairs again from differences, `nonnegative` removes rounding below zero.
     """
+
+    at_same = 0.0
 
     def __init__(
         self,
@@ -158,12 +153,19 @@ class SquaredDistance(_Distance):
         exact: bool,
         nonnegative: bool,
     ) -> None:
-        super().__init__(statistic, dtype, x, z, factor)
+        super().__init__(statistic, dtype)
+        samples = (x,) if x is z else (x, z)
+        middle = torch.cat([self.rows(_spread(sample)) for sample in samples])
+        centre = middle.mean(0, dtype=torch.float64) if len(middle) else middle.sum(0, dtype=torch.float64)
+        self.centre = centre.to(middle.dtype)
+        self.scale = math.sqrt(abs(factor)) / as_scale(statistic.length_scale, centre.unsqueeze(0))
         self.sign = math.copysign(1.0, factor)
         self.nonnegative = nonnegative
+        self.n_columns = middle.shape[1]
         self.width = self.n_columns + 2
-        largest = max((self._radius(sample) for sample in ((x,) if x is z else (x, z))), default=0.0)
+        largest = max(self._radius(sample) for sample in samples)
         radius = largest / abs(factor)
+        self.note = f"fold in {dtype_name(dtype)}"
         if dtype == torch.float32 and radius > FOLD_RADIUS:
             self.dtype = torch.float64
             self.note = f"float64 product: R2 = {radius:.4g} > {FOLD_RADIUS:g}"
@@ -172,12 +174,15 @@ class SquaredDistance(_Distance):
         self.temporary_bytes = 10 + self.dtype.itemsize if self.exact else 0
 
     def left(self, points: Points) -> Tensor:
-        a, norms = self._with_norms(points)
-        return torch.cat([a * (-2.0 * self.sign), norms, torch.ones_like(norms)], 1)
+        operand, norms = self._folded(points)
+        operand[:, : self.n_columns] *= -2.0 * self.sign
+        operand[:, self.n_columns] = norms
+        return operand
 
     def right(self, points: Points) -> Tensor:
-        b, norms = self._with_norms(points)
-        return torch.cat([b, torch.ones_like(norms), norms], 1)
+        operand, norms = self._folded(points)
+        operand[:, self.n_columns + 1] = norms
+        return operand
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
         tile = out if wide is None or self.dtype == out.dtype else wide
@@ -189,6 +194,11 @@ class SquaredDistance(_Distance):
         if tile is not out:
             out.copy_(tile)
 
+    def scaled(self, points: Points) -> Tensor:
+        """Rows divided by the length scale after a common shift, which keeps large offsets exact."""
+        shifted = self.rows(points).to(self.dtype) - self.centre.to(self.dtype)
+        return shifted.mul_(self.scale.to(self.dtype) if isinstance(self.scale, Tensor) else self.scale)
+
     def _mend(self, left: Tensor, right: Tensor, tile: Tensor) -> None:
         if self.sign < 0:
             tile.neg_()
@@ -198,10 +208,13 @@ class SquaredDistance(_Distance):
         if self.sign < 0:
             tile.neg_()
 
-    def _with_norms(self, points: Points) -> tuple[Tensor, Tensor]:
+    def _folded(self, points: Points) -> tuple[Tensor, Tensor]:
+        """The scaled rows followed by two columns of ones, and their squared norms, summed in float64."""
         a = self.scaled(points)
-        norms = torch.linalg.vector_norm(a, dim=1, keepdim=True, dtype=torch.float64).square_()
-        return a, norms.mul_(self.sign).to(self.dtype)
+        norms = a.to(torch.float64).square().sum(1).mul_(self.sign)
+        operand = a.new_ones(len(a), self.width)
+        operand[:, : self.n_columns] = a
+        return operand, norms.to(self.dtype)
 
     def _radius(self, points: Points) -> float:
         chunks = (self.scaled(chunk).square_().sum(1).amax() for chunk in row_chunks(points, self.n_columns))
@@ -212,6 +225,7 @@ class LineDistance(TileInput):
     """The squared distance of points on a line, from differences of the data as they are."""
 
     at_same = 0.0
+    note = "differences of one column"
 
     def __init__(self, statistic: Statistic, dtype: torch.dtype, weight: float) -> None:
         super().__init__(statistic, dtype)
@@ -225,6 +239,11 @@ class LineDistance(TileInput):
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
         torch.sub(left, right.T, out=out)
         out.square_().mul_(self.weight)
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """The dtype without the name of torch."""
+    return str(dtype).removeprefix("torch.")
 
 
 def tile_inputs(program: Program, plan: Plan, x: Points, z: Points, dtype: torch.dtype) -> list[TileInput]:
@@ -241,9 +260,9 @@ def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtyp
             return LineDistance(statistic, dtype, folded.sign * float(folded.scale) ** 2)
         return folded
     if statistic.kind == "l1_distance":
-        return L1Distance(statistic, dtype, x, z)
+        return L1Distance(statistic, dtype, _spread(x, 2))
     if statistic.kind == "inner":
-        return Inner(statistic, dtype, _spread(x), factor)
+        return Inner(statistic, dtype, _spread(x, 2), factor)
     return Same(statistic, dtype) if statistic.kind == "same" else EndValues(statistic, dtype)
 
 

@@ -5,42 +5,50 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from mercer.core.memory import readable, require
+from mercer.operators.backends.parallel import run_workers
 from mercer.operators.backends.precision import full_precision
 
 Rows = slice | Tensor
 Strip = Callable[[slice], Tensor]
 """Gives the tile of some fixed rows and the columns asked for; the next call may overwrite it."""
 
-CELLS = {"cpu": 2**20, "cuda": 2**24}
-"""Cells of a tile: what the caches of a CPU hold, and what keeps a GPU busy."""
-LEAST_CELLS = 2**12
+TILE_BYTES = {"cpu": 2**21, "cuda": 2**27}
+"""Size of a tile: what the cache of one core holds, and what keeps a GPU busy."""
+LEAST_BYTES = 2**14
 FOLDING_BYTES = 8 * 2**20
-"""What preparing the operands of a whole sample takes besides them."""
+"""What preparing the operands of a whole sample takes at most besides them."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a product is cut: tiles of rows x columns, operands kept or made again for each tile, mirrored or not."""
+    """How a product is cut: tiles of rows x columns, by how many workers at once.
+
+    `keep` holds the operands of all rows, else they are made again for each tile; `mirror` uses each tile of a
+    symmetric matrix twice.
+    """
 
     rows: int
     columns: int
+    workers: int
     keep: bool
     mirror: bool
 
 
 class Tiles(ABC):
-    """A Gram matrix K(x, z) given tile by tile; `z is x` for one sample, whose matrix is symmetric."""
+    """A Gram matrix K(x, z) given tile by tile; `one_sample` when z is x and the matrix is symmetric."""
 
     notes: tuple[str, ...] = ()
+    parallel = False
+    """Whether tiles can be evaluated in several threads."""
     cell_bytes: int
     """Working memory for each cell of a tile."""
-    row_bytes: int = 0
+    row_bytes = 0
     """Memory of the operands of one row, or of one column."""
 
     def __init__(self, shape: tuple[int, int], dtype: torch.dtype, device: torch.device, *, one_sample: bool) -> None:
@@ -48,68 +56,99 @@ class Tiles(ABC):
 
     @abstractmethod
     def strips(self, layout: Layout) -> Callable[[Rows], Strip]:
-        """A function from rows to their `Strip`, with buffers for tiles of that layout."""
+        """A function from rows to their `Strip`, with buffers of its own."""
 
     @abstractmethod
     def transposed(self) -> Tiles:
         """The tiles of K(z, x)."""
 
+    def keep(self, keep: bool) -> None:  # noqa: B027 - by default there is nothing to hold
+        """Hold the operands of all rows from now on, or do not."""
+
     def product(self, V: Tensor, budget: int) -> Tensor:
         """K @ V for V of shape (m,) or (m, t)."""
         layout = self._layout(V[:1].numel(), budget)
-        with torch.no_grad(), full_precision(self.device):
-            return self._mirrored_product(V, layout) if layout.mirror else self._plain_product(V, layout)
+        return self._mirrored_product(V, layout) if layout.mirror else self._plain_product(V, layout)
 
     def write_rows(self, index: Tensor, out: Tensor, budget: int) -> None:
         """Write the rows of K at `index` to `out`."""
         layout = self._layout(0, budget)
-        with torch.no_grad(), full_precision(self.device):
-            strip_of = self.strips(layout)
-            for part in slices(0, len(index), layout.rows):
-                strip = strip_of(index[part])
-                for columns in slices(0, self.shape[1], layout.columns):
-                    out[part, columns] = strip(columns)
+
+        def write(_: int, strip_of: Callable[[Rows], Strip], part: slice) -> Iterator[None]:
+            strip = strip_of(index[part])
+            for columns in slices(0, self.shape[1], layout.columns):
+                out[part, columns] = strip(columns)
+                yield
+
+        self._sweep(write, len(index), layout)
 
     def write_dense(self, out: Tensor, budget: int) -> None:
         """Write K to `out`; for one sample the part below the diagonal mirrors the part above it."""
-        n, m = self.shape
         layout = self._layout(0, budget)
-        with torch.no_grad(), full_precision(self.device):
-            strip_of = self.strips(layout)
-            for rows in slices(0, n, layout.rows):
-                strip = strip_of(rows)
-                for columns in slices(rows.start if self.one_sample else 0, m, layout.columns):
-                    tile = out[rows, columns] = strip(columns)
-                    if self.one_sample:
-                        out[columns, rows] = tile.T
+
+        def write(_: int, strip_of: Callable[[Rows], Strip], rows: slice) -> Iterator[None]:
+            strip = strip_of(rows)
+            for columns in slices(rows.start if self.one_sample else 0, self.shape[1], layout.columns):
+                tile = out[rows, columns] = strip(columns)
                 if self.one_sample:
-                    square = out[rows, rows]
-                    square.copy_(square.triu() + square.triu(1).T)
+                    out[columns, rows] = tile.T
+                yield
+            if self.one_sample:
+                square = out[rows, rows]
+                square.copy_(square.triu() + square.triu(1).T)
+
+        self._sweep(write, self.shape[0], layout)
 
     def _plain_product(self, V: Tensor, layout: Layout) -> Tensor:
-        n, m = self.shape
-        out = V.new_empty(n, *V.shape[1:])
-        strip_of = self.strips(layout)
-        for rows in slices(0, n, layout.rows):
+        out = V.new_empty(self.shape[0], *V.shape[1:])
+
+        def multiply(_: int, strip_of: Callable[[Rows], Strip], rows: slice) -> Iterator[None]:
             strip = strip_of(rows)
             total = torch.zeros_like(out[rows], dtype=torch.float64)
-            for columns in slices(0, m, layout.columns):
+            for columns in slices(0, self.shape[1], layout.columns):
                 total += strip(columns) @ V[columns]
+                yield
             out[rows] = total
+
+        self._sweep(multiply, self.shape[0], layout)
         return out
 
     def _mirrored_product(self, V: Tensor, layout: Layout) -> Tensor:
         """Each tile right of the diagonal is used twice, as itself and as its mirror image below."""
-        total = torch.zeros_like(V, dtype=torch.float64)
-        strip_of = self.strips(layout)
-        for rows in slices(0, len(V), layout.rows):
-            strip = strip_of(rows)
+        totals = torch.zeros(layout.workers, *V.shape, dtype=torch.float64, device=V.device)
+
+        def multiply(worker: int, strip_of: Callable[[Rows], Strip], rows: slice) -> Iterator[None]:
+            strip, total = strip_of(rows), totals[worker]
             for columns in slices(rows.start, len(V), layout.columns):
                 tile = strip(columns)
                 total[rows] += tile @ V[columns]
                 below = slice(max(rows.stop, columns.start), columns.stop)
                 total[below] += tile[:, below.start - columns.start :].T @ V[rows]
-        return total.to(self.dtype)
+                yield
+
+        self._sweep(multiply, len(V), layout, share=False)
+        return totals.sum(0).to(self.dtype)
+
+    def _sweep(
+        self,
+        visit: Callable[[int, Callable[[Rows], Strip], slice], Iterator[None]],
+        n_rows: int,
+        layout: Layout,
+        *,
+        share: bool = True,
+    ) -> None:
+        """Visit all strips of rows; workers share them as they come free, or each has its own and the sum an order."""
+        parts = list(slices(0, n_rows, layout.rows))
+        common = iter(parts)
+
+        def work(worker: int) -> Iterator[None]:
+            strip_of = self.strips(layout)
+            for part in common if share else parts[worker :: layout.workers]:
+                yield from visit(worker, strip_of, part)
+
+        with torch.no_grad(), full_precision(self.device):
+            self.keep(layout.keep)
+            run_workers([work(worker) for worker in range(layout.workers)])
 
     def _layout(self, t: int, budget: int) -> Layout:
         """The fastest layout whose product with t columns stays within the budget."""
@@ -117,8 +156,7 @@ class Tiles(ABC):
             if self._bytes(layout, t) <= budget:
                 return layout
         n, m = self.shape
-        needed = self._bytes(layout, t)
-        fixed = self._bytes(layout, 0)
+        needed, fixed = self._bytes(layout, t), self._bytes(layout, 0)
         fitting = int((budget - fixed) / max(1.0, (needed - fixed) / max(1, t)))
         advice = f"Give it a memory_budget of at least {readable(needed)}"
         advice += f", or multiply at most {fitting:,} columns at a time." if 1 <= fitting < t else "."
@@ -128,28 +166,35 @@ class Tiles(ABC):
 
     def _layouts(self) -> Iterator[Layout]:
         """Layouts from the fastest to the smallest."""
-        n, m = self.shape
-        cells = CELLS.get(self.device.type, CELLS["cpu"])
-        while cells >= LEAST_CELLS:
-            columns = max(1, min(m, max(2 * math.isqrt(cells), cells // max(1, n))))
-            rows = max(1, min(n, cells // columns))
+        size = TILE_BYTES.get(self.device.type, TILE_BYTES["cpu"])
+        while size >= LEAST_BYTES:
             for keep in (True, False):
-                if self.one_sample and rows < n:
-                    yield Layout(rows, columns, keep, mirror=True)
-                yield Layout(rows, columns, keep, mirror=False)
-            cells //= 2
+                layout = self._cut(size // self.dtype.itemsize, keep)
+                if self.one_sample and layout.rows < self.shape[0] and self.device.type == "cpu":
+                    yield replace(layout, mirror=True)
+                yield layout
+            size //= 2
+
+    def _cut(self, cells: int, keep: bool) -> Layout:
+        n, m = max(1, self.shape[0]), max(1, self.shape[1])
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
+        workers = min(threads, n) if keep and self.parallel and n * m > cells else 1
+        if workers == 1:
+            cells *= threads
+        columns = min(m, max(4 * math.isqrt(cells), cells // n))
+        rows = min(cells // columns, -(-n // workers))
+        return Layout(rows, columns, workers, keep, mirror=False)
 
     def _bytes(self, layout: Layout, t: int) -> int:
         """Memory a product with t columns allocates at its peak."""
         n, m = self.shape
         item = self.dtype.itemsize
-        sums = n * t * (item + 8) if layout.mirror else n * t * item + layout.rows * t * 8
-        partial = (layout.rows + layout.columns) * t * item
-        if layout.keep:
-            operands = (n + m) * self.row_bytes + FOLDING_BYTES
-        else:
-            operands = 3 * (layout.rows + layout.columns) * self.row_bytes
-        return sums + partial + operands + layout.rows * layout.columns * self.cell_bytes
+        sums = n * t * (item + 8 * layout.workers) if layout.mirror else n * t * item
+        tile = layout.rows * layout.columns * self.cell_bytes
+        vectors = (layout.rows * (8 + item) + layout.columns * item) * t
+        operands = 0 if layout.keep else 3 * (layout.rows + layout.columns) * self.row_bytes
+        kept = (n + m) * self.row_bytes + min(FOLDING_BYTES, 4 * max(n, m) * self.row_bytes) if layout.keep else 0
+        return sums + kept + layout.workers * (tile + vectors + operands)
 
 
 def slices(start: int, stop: int, step: int) -> Iterator[slice]:

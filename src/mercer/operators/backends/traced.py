@@ -24,6 +24,8 @@ BESSEL_BYTES = 72
 class TracedTiles(Tiles):
     """Evaluates a `Program` tile by tile; the operands of both samples are kept between products when they fit."""
 
+    parallel = True
+
     def __init__(self, program: Program, x: Points, z: Points, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__((len(x), len(z)), dtype, device, one_sample=z is x)
         self.program, self.x, self.z = program, x, z
@@ -35,17 +37,18 @@ class TracedTiles(Tiles):
         self.needs_wide = any(source.dtype != dtype for source in self.inputs)
         self.row_bytes = sum(source.width * source.dtype.itemsize for source in self.inputs)
         self.cell_bytes = self._cell_bytes()
-        wide = tuple(source.note for source in self.inputs if source.note)
-        self.notes = wide or (f"fold in {str(dtype).removeprefix('torch.')}",)
+        self.notes = tuple(dict.fromkeys(source.note for source in self.inputs if source.note)) or ("values of rows",)
 
     def transposed(self) -> TracedTiles:
         if self.one_sample:
             return self
         return TracedTiles(self.program, self.z, self.x, self.dtype, self.device)
 
+    def keep(self, keep: bool) -> None:
+        self.left.keep(keep)
+        self.right.keep(keep)
+
     def strips(self, layout: Layout) -> Callable[[Rows], Strip]:
-        self.left.keep(layout.keep)
-        self.right.keep(layout.keep)
         buffers = self._buffers(layout.rows * layout.columns)
 
         def strip_of(rows: Rows) -> Strip:
@@ -55,7 +58,7 @@ class TracedTiles(Tiles):
             def strip(columns: slice) -> Tensor:
                 shape = (n_rows, columns.stop - columns.start)
                 tiles = [buffer[: shape[0] * shape[1]].view(shape) for buffer in buffers]
-                same = coincidences(rows, columns) if self.one_sample else None
+                same = coincidences(rows, columns, self.device) if self.one_sample else None
                 return self._run(left, self.right.at(columns), tiles, same)
 
             return strip
@@ -113,13 +116,13 @@ def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:
     return getattr(torch, op)(*args, out=out)
 
 
-def coincidences(rows: Rows, columns: slice) -> Places | None:
+def coincidences(rows: Rows, columns: slice, device: torch.device) -> Places | None:
     """Where a row and a column of a tile are the same row of the sample, None when they never are."""
     if isinstance(rows, slice):
         first, stop = max(rows.start, columns.start), min(rows.stop, columns.stop)
         if first >= stop:
             return None
-        both = torch.arange(first, stop)
+        both = torch.arange(first, stop, device=device)
         return both - rows.start, both - columns.start
     places = ((rows >= columns.start) & (rows < columns.stop)).nonzero()[:, 0]
     return (places, rows[places] - columns.start) if len(places) else None

@@ -1,0 +1,49 @@
+"""Benchmarks: each module has `run() -> list[Row]`, and every row compares mercer with a peer in the same run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison; the ratio is the peer's number over ours, so larger is better."""
+
+    name: str
+    peer: str
+    ours: float
+    theirs: float
+    unit: str = "ms"
+    target: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        return self.theirs / self.ours
+
+    @property
+    def met(self) -> bool:
+        return self.target is None or self.ratio >= self.target
+
+
+def compare(
+    name: str,
+    peer: str,
+    ours: Callable[[], Any],
+    theirs: Callable[[], Any],
+    *,
+    target: float | None = None,
+    repeats: int = 7,
+) -> Row:
+    """Median times of two functions that do the same job, run in turns so that a busy machine slows both."""
+    ours(), theirs()
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeats):
+        for function, kept in zip((ours, theirs), times, strict=True):
+            start = time.perf_counter()
+            function()
+            kept.append(1e3 * (time.perf_counter() - start))
+    return Row(name, peer, median(times[0]), median(times[1]), target=target)

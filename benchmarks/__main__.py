@@ -1,0 +1,44 @@
+"""Run the benchmarks named on the command line, or all: ``python -m benchmarks [gram_product ...]``."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from benchmarks import Row
+
+MODULES = ("gram_product", "kernel_ridge")
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as aligned text."""
+    lines = [("benchmark", "peer", "ours", "peer's", "ratio", "target", "")]
+    for row in rows:
+        numbers = (f"{row.ours:,.1f} {row.unit}", f"{row.theirs:,.1f} {row.unit}", f"{row.ratio:.1f}x")
+        target = "" if row.target is None else f"{row.target:g}x"
+        lines.append((row.name, row.peer, *numbers, target, "" if row.met else "MISSED"))
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    left = (0, 1, 6)
+    return "\n".join(
+        "  ".join(
+            cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
+
+
+def main(names: list[str]) -> int:
+    unknown = sorted(set(names) - set(MODULES))
+    if unknown:
+        print(f"unknown benchmarks: {', '.join(unknown)}; there are {', '.join(MODULES)}", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    for name in names or MODULES:
+        print(f"running {name} ...", file=sys.stderr, flush=True)
+        rows += import_module(f"benchmarks.{name}").run()
+    print(table(rows))
+    return 0 if all(row.met for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,93 @@
+"""Lazy products K(X, Z) v on the CPU against scikit-learn's dense kernels, and their peak memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Matern as SklearnMatern
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+from benchmarks import Row, compare
+from mercer.operators import gram
+from mercer.kernels import Gaussian, Laplace, Matern
+
+N, M = 20_000, 2_000
+TARGETS = {3: 12.0, 10: 10.0, 90: 6.0}
+
+MEMORY_JOB = """
+import resource
+import numpy as np
+from mercer.operators import gram
+from mercer.kernels import Gaussian
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((200_000, 10)).astype(np.float32)
+Z = rng.standard_normal((20_000, 10)).astype(np.float32)
+gram(Gaussian(3.0), X, Z, memory_budget="1GiB") @ np.ones(20_000, dtype=np.float32)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def run() -> list[Row]:
+    rows = [_gaussian(d, target) for d, target in TARGETS.items()]
+    return [*rows, _laplace_l2(), _matern(), _laplace_l1(), _peak_memory()]
+
+
+def _data(d: int, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(d)
+    X, Z = (rng.standard_normal((size, d)).astype(np.float32) for size in (n, M))
+    return X, Z, rng.random(M, dtype=np.float32)
+
+
+def _gaussian(d: int, target: float) -> Row:
+    X, Z, v = _data(d)
+    kernel = Gaussian.from_gamma(1.0 / d)
+    return compare(
+        f"gram @ v, Gaussian, d={d}",
+        "rbf_kernel(X, Z) @ v",
+        lambda: gram(kernel, X, Z) @ v,
+        lambda: rbf_kernel(X, Z) @ v,
+        target=target,
+    )
+
+
+def _laplace_l2() -> Row:
+    X, Z, v = _data(10)
+    ours, theirs = Laplace(3.0), SklearnMatern(3.0, nu=0.5)
+    return compare(
+        "gram @ v, Laplace, d=10",
+        "gp.kernels.Matern(nu=0.5) @ v",
+        lambda: gram(ours, X, Z) @ v,
+        lambda: theirs(X, Z) @ v,
+    )
+
+
+def _matern() -> Row:
+    X, Z, v = _data(10)
+    ours, theirs = Matern(1.5, 3.0), SklearnMatern(3.0, nu=1.5)
+    return compare(
+        "gram @ v, Matern 3/2, d=10",
+        "gp.kernels.Matern(nu=1.5) @ v",
+        lambda: gram(ours, X, Z) @ v,
+        lambda: theirs(X, Z) @ v,
+    )
+
+
+def _laplace_l1() -> Row:
+    X, Z, v = _data(10)
+    kernel = Laplace(10.0, metric="l1")
+    return compare(
+        "gram @ v, Laplace L1, d=10",
+        "laplacian_kernel(X, Z) @ v",
+        lambda: gram(kernel, X, Z) @ v,
+        lambda: laplacian_kernel(X, Z, gamma=0.1) @ v,
+        repeats=3,
+    )
+
+
+def _peak_memory() -> Row:
+    """Peak of the whole process, interpreter and libraries included, against the budget of the product alone."""
+    output = subprocess.run([sys.executable, "-c", MEMORY_JOB], capture_output=True, text=True, check=True).stdout
+    return Row("peak memory, 200,000 x 20,000, d=10", "budget of 1 GiB", float(output), 1024.0, unit="MiB", target=1.0)

@@ -1,0 +1,25 @@
+"""The order in which the gallery is read."""
+
+from pathlib import Path
+
+ORDER = [
+    "first_model",
+    "kernel_zoo",
+    "tuning",
+    "concentric_circles",
+    "ten_houses",
+    "ridge_on_features",
+    "duplicates_and_grouping",
+    "rkhs_functions",
+    "gram_operator",
+    "strings",
+    "own_kernel",
+]
+
+
+class ReadingOrder:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, filename):
+        return ORDER.index(Path(filename).stem.removeprefix("plot_"))

@@ -1,0 +1,179 @@
+"""The commands: their options, their help, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mercer import __version__
+from mercer.core.errors import MercerError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with mercer demo. Each command explains itself: mercer fit --help",
+)
+
+FIT_EXAMPLES = """\b
+Examples:
+  mercer fit houses.csv --target price
+  mercer fit houses.csv --target price --features area,rooms --out houses
+  mercer fit houses.parquet --target price --kernel gaussian --kernel laplace
+  mercer fit arrays.npz --alpha 0.1 --no-tune --json"""
+
+PREDICT_EXAMPLES = """\b
+Examples:
+  mercer predict mercer-model new.csv --out prices.csv
+  mercer predict houses new.parquet --out prices.parquet --keep id"""
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON and nothing else.")]
+
+
+@contextlib.contextmanager
+def guarded(debug: bool) -> Iterator[None]:
+    """Errors become one clear message and exit code 1, an interrupt 130; wrong usage (2) passes through."""
+    from mercer.cli.show import failure
+
+    try:
+        yield
+    except (typer.Exit, typer.BadParameter):
+        raise
+    except KeyboardInterrupt:
+        failure("stopped, nothing was written.")
+        raise typer.Exit(130) from None
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        expected = isinstance(error, MercerError)
+        failure(str(error) if expected else f"{type(error).__name__}: {error} (--debug shows where)")
+        raise typer.Exit(1) from None
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mercer {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def mercer(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Kernel regression on tables: fit a model to a file, see how good it is, predict with it."""
+
+
+@app.command("demo", short_help="Fit a first model to bundled data.")
+def demo_command(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path("mercer-demo"),
+    quick: Annotated[bool, typer.Option("--quick", help="One kernel, not tuned: only alpha is chosen.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Fit, explain and save a first model, on data that come with the installation.
+
+    The kernel and alpha are chosen by leave-one-out on the training rows. The model is then compared with ridge
+    regression and with the mean, on rows that none of them has seen.
+    """
+    with guarded(debug):
+        from mercer.cli.jobs import run_demo
+
+        run_demo(out, quick)
+
+
+@app.command("fit", short_help="Fit a model to a file and save it.", epilog=FIT_EXAMPLES)
+def fit_command(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .csv.gz, .parquet or .npz file.")],
+    target: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column to predict; y for an npz file.", show_default=False)
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="Columns to predict from; all others by default.", show_default=False),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column of row weights; 2 counts as two rows.", show_default=False)
+    ] = None,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="laplace, gaussian, matern32, matern52, linear, ... If given more than once, the one with the "
+            "smallest leave-one-out error is taken.",
+            show_default="laplace",
+        ),
+    ] = None,
+    alpha: Annotated[str, typer.Option(metavar="loo|gcv|NUMBER", help="The ridge, or how to choose it.")] = "loo",
+    tune: Annotated[
+        bool, typer.Option("--tune/--no-tune", help="Fit the kernel's parameters by leave-one-out too.")
+    ] = True,
+    standardize: Annotated[
+        bool, typer.Option("--standardize/--no-standardize", help="Give all features mean 0 and deviation 1.")
+    ] = True,
+    test_fraction: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of rows held out for testing; 0 learns from all.")
+    ] = 0.2,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path("mercer-model"),
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides which rows are held out.")] = 0,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory to use, such as 2GiB; half of what is free.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Fit a model to the rows of a file, save it, and say how good it is.
+
+    Kernel ridge regression; the kernel and alpha are chosen by leave-one-out. The saved model knows its columns and
+    their scaling. Every column used must hold numbers, without gaps.
+
+    CSV and Parquet files need named columns. In an npz file, X holds the features, one row each, and y the target;
+    feature_names may name the columns of X, which are else X0, X1 and so on.
+    """
+    with guarded(debug):
+        from mercer.cli.jobs import run_fit
+        from mercer.cli.options import checked_settings, column_list, named_target
+
+        settings = checked_settings(kernel, alpha, tune, standardize, test_fraction, seed, memory)
+        chosen = None if features is None else column_list(features, "--features")
+        column = named_target(target, data)
+        run_fit(data, column, chosen, weights, settings, out, quiet=quiet, as_data=json)
+
+
+@app.command("predict", short_help="Predict with a saved model.", epilog=PREDICT_EXAMPLES)
+def predict_command(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The folder that mercer fit wrote, or its model file.")
+    ],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A file with the columns the model was fitted on.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv, .tsv, .parquet or .npz.")],
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="Columns to copy beside the predictions.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Predict the rows of a file with a saved model.
+
+    Columns are found by name; their order does not matter and others are ignored. The file written has one column,
+    prediction, with one row for each row of DATA. Where DATA holds the target too, R2 and RMSE are printed.
+    """
+    with guarded(debug):
+        from mercer.cli.jobs import run_predict
+        from mercer.cli.options import column_list
+
+        kept = [] if keep is None else column_list(keep, "--keep")
+        run_predict(model, data, out, kept, quiet=quiet, as_data=json)

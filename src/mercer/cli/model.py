@@ -1,0 +1,109 @@
+"""`TableModel`: a kernel regressor together with the columns it reads, in one model file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.errors import ModelFileError
+from mercer.core.persistence import load, register, save
+from mercer.estimators import KernelRidge
+
+MODEL_FILE = "model.safetensors"
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    r"""A fitted regressor g of standardised features, and what is needed to use it on tables
+
+    .. math:: f(x) = \bar y + g\left(\frac{x - \text{center}}{\text{scale}}\right).
+
+    Attributes
+    ----------
+    regressor : the fitted `KernelRidge` g.
+    features, target, weights : names of columns; target is empty where it is not known, weights None where rows count
+        alike.
+    center, scale : one number per feature; zeros and ones where features are used as they are.
+    target_mean : the mean of the training targets.
+
+    >>> X, y = np.array([[10.0], [20.0], [30.0]]), np.array([5.0, 6.0, 7.0])
+    >>> g = KernelRidge("gaussian", alpha=0.0).fit((X - 20.0) / 10.0, y - 6.0)
+    >>> TableModel(g, ("size",), "price", np.array([20.0]), np.array([10.0]), 6.0).predict(X).round(6)
+    array([5., 6., 7.])
+    """
+
+    regressor: KernelRidge
+    features: tuple[str, ...]
+    target: str
+    center: np.ndarray
+    scale: np.ndarray
+    target_mean: float
+    weights: str | None = None
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Predictions for rows X of shape (m, d), the columns in the order of `features`."""
+        return self.target_mean + self.regressor.predict((X - self.center) / self.scale)
+
+    def save(self, path: Path) -> None:
+        """Write one safetensors file that `mercer predict` reads."""
+        save(self, path)
+
+    @staticmethod
+    def load(path: Path) -> TableModel:
+        """The model in a file, or in the model file of a folder."""
+        if path.is_dir():
+            path = path / MODEL_FILE
+            if not path.exists():
+                raise ModelFileError(f"There is no {MODEL_FILE} in the folder {path.parent}.")
+        model = load(path)
+        return model if isinstance(model, TableModel) else _of_regressor(model, path)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        meta, arrays = self.regressor._to_state()
+        own = {
+            "features": list(self.features),
+            "target": self.target,
+            "target_mean": self.target_mean,
+            "weights": self.weights,
+            "regressor": meta,
+        }
+        return own, {"center": self.center, "scale": self.scale} | {f"regressor.{k}": v for k, v in arrays.items()}
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        inner = {k.removeprefix("regressor."): v for k, v in arrays.items() if k.startswith("regressor.")}
+        regressor = KernelRidge._from_state(meta["regressor"], inner)
+        features, target, mean, weights = (meta[k] for k in ("features", "target", "target_mean", "weights"))
+        names = [*features, target] if weights is None else [*features, target, weights]
+        if not features or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+            raise ModelFileError("features, target and weights must be different column names")
+        if isinstance(mean, bool) or not isinstance(mean, int | float):
+            raise ModelFileError("target_mean must be a number")
+        center, scale = arrays["center"], arrays["scale"]
+        for name, values in (("center", center), ("scale", scale)):
+            if values.shape != (len(features),) or values.dtype != torch.float64:
+                raise ModelFileError(f"{name} must hold {len(features)} numbers, one for each feature")
+        if bool((scale <= 0).any()):
+            raise ModelFileError("scale must be positive")
+        if regressor.n_features_in_ != len(features) or regressor.dual_coef_.ndim != 1:
+            raise ModelFileError("the regressor does not fit the features and the target")
+        return cls(regressor, tuple(features), target, center.numpy(), scale.numpy(), float(mean), weights)
+
+
+def _of_regressor(model: Any, path: Path) -> TableModel:
+    """A model saved from Python: it knows its columns when it was fitted on a table with column names."""
+    names = getattr(model, "feature_names_in_", None)
+    if not isinstance(model, KernelRidge) or names is None or model.dual_coef_.ndim != 1:
+        raise ModelFileError(
+            f"{path} holds a {type(model).__name__} without the names of its columns, or with several targets; "
+            "use it from Python: mercer.load(path).predict(X)."
+        )
+    d = len(names)
+    del model.feature_names_in_  # from here on the table model minds the names, and passes plain rows
+    return TableModel(model, tuple(names), "", np.zeros(d), np.ones(d), 0.0)

@@ -1,0 +1,89 @@
+"""Options that are text on the command line, checked before any work: a wrong one is wrong usage."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import typer
+
+from mercer.cli.regression import Settings
+from mercer.cli.tables import FORMATS, format_of
+from mercer.core.errors import MercerError
+from mercer.core.memory import parse_budget
+from mercer.kernels import as_kernel
+
+DEFAULT_KERNEL = "laplace"
+NPZ_TARGET = "y"
+
+
+def checked_settings(
+    kernels: list[str] | None,
+    alpha: str,
+    tune: bool,
+    standardize: bool,
+    test_fraction: float,
+    seed: int,
+    memory: str | None,
+) -> Settings:
+    """The settings of a fit, or an error that names the option."""
+    names = tuple(dict.fromkeys(kernels or [DEFAULT_KERNEL]))
+    for name in names:
+        try:
+            domain = as_kernel(name).domain
+        except MercerError as error:
+            raise typer.BadParameter(str(error), param_hint="--kernel") from None
+        if domain != "vectors":
+            raise typer.BadParameter(f"the {name} kernel cannot learn from columns of numbers.", param_hint="--kernel")
+    if not 0 <= test_fraction < 1:
+        raise typer.BadParameter(f"{test_fraction:g} is not at least 0 and below 1.", param_hint="--test-fraction")
+    return Settings(names, checked_alpha(alpha), tune, standardize, test_fraction, seed, checked_memory(memory))
+
+
+def checked_alpha(text: str) -> float | str:
+    """The criterion "loo" or "gcv", or a number >= 0.
+
+    >>> checked_alpha("0.5"), checked_alpha("loo")
+    (0.5, 'loo')
+    """
+    if text in ("loo", "gcv"):
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise typer.BadParameter(f"{text!r} is not loo, gcv or a number >= 0.", param_hint="--alpha")
+    return value
+
+
+def checked_memory(text: str | None) -> int | None:
+    """Bytes, or None for the default."""
+    try:
+        return parse_budget(text, "--memory")
+    except MercerError as error:
+        raise typer.BadParameter(str(error), param_hint="--memory") from None
+
+
+def column_list(text: str, option: str) -> list[str]:
+    """Names separated by commas, each once.
+
+    >>> column_list("area, rooms", "--features")
+    ['area', 'rooms']
+    """
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise typer.BadParameter(f"{text!r} has an empty name.", param_hint=option)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise typer.BadParameter(f"{twice!r} is named twice.", param_hint=option)
+    return names
+
+
+def named_target(target: str | None, data: Path) -> str:
+    """The column to predict; only an npz file has a customary name for it."""
+    if target is not None:
+        return target
+    if any(data.name.lower().endswith(ending) for ending in FORMATS) and format_of(data) != "npz":
+        raise typer.BadParameter("name the column to predict.", param_hint="--target")
+    return NPZ_TARGET

@@ -1,0 +1,229 @@
+"""From a table to a regression problem: which columns, are they numbers, and which rows are for testing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.tables import Table, is_index
+from mercer.core.errors import InputError
+
+SHOWN = 20
+"""Columns listed in a message before the rest is counted."""
+
+MIN_TRAIN, MIN_TEST = 5, 2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows X of shape (n, d), targets y, optional weights, and their names."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    features: tuple[str, ...]
+    target: str
+    source: str
+    weight_column: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: np.ndarray) -> Problem:
+        """The problem with some rows only."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=self.X[rows], y=self.y[rows], weights=weights)
+
+
+def problem_from(table: Table, target: str, features: Sequence[str] | None, weights: str | None) -> Problem:
+    """The problem of predicting one column of a table from others, every number checked."""
+    target = find_column(table, target, "--target")
+    weights = None if weights is None else find_column(table, weights, "--weights")
+    used = [name for name in (target, weights) if name is not None]
+    if features is None:
+        chosen = tuple(name for name in table.features if name not in used)
+    else:
+        chosen = tuple(find_column(table, name, "--features") for name in features)
+        both = [name for name in chosen if name in used]
+        if both:
+            raise InputError(f"--features names {quoted(both)}, which is the target or the weights.")
+    if not chosen:
+        raise InputError(f"{table.source} has no column besides {quoted(used)} to learn from.")
+    reject_text(table, (*chosen, *used))
+    y = numbers(table, target)
+    if table.n_rows > 1 and (y == y[0]).all():
+        raise InputError(f"Every value of the target {target!r} is {y[0]:g}: there is nothing to learn.")
+    index = [name for name in table.columns if is_index(name) and name not in (*chosen, *used)]
+    notes = tuple(f"Column {name!r} looks like a row index and is not used as a feature." for name in index)
+    problem = Problem(matrix(table, chosen), y, None, chosen, target, table.source, weights, notes)
+    return problem if weights is None else _weighted(problem, checked_weights(table, weights))
+
+
+def split(problem: Problem, test_fraction: float, seed: int) -> tuple[Problem, Problem | None]:
+    """Training and test rows, drawn at random; no test rows when the fraction is 0."""
+    n = len(problem)
+    n_test = round(test_fraction * n)
+    if test_fraction > 0:
+        n_test = max(n_test, MIN_TEST)
+    if n - n_test < MIN_TRAIN:
+        raise InputError(
+            f"{problem.source} has {n} rows, too few: {n_test} of them for testing would leave {max(n - n_test, 0)} "
+            f"to learn from, and at least {MIN_TRAIN} are needed."
+        )
+    order = np.random.default_rng(seed).permutation(n)
+    train = problem.take(np.sort(order[n_test:]))
+    if (train.y == train.y[0]).all():
+        raise InputError(
+            f"The target {problem.target!r} is {train.y[0]:g} in every training row: there is nothing to learn. "
+            "Another --seed draws other rows."
+        )
+    return train, problem.take(np.sort(order[:n_test])) if n_test else None
+
+
+def find_column(table: Table, name: str, option: str) -> str:
+    """The column called `name`, or at that place among the features; the error lists what there is."""
+    if name in table.columns:
+        return name
+    if name.isdecimal() and int(name) < len(table.features):
+        return table.features[int(name)]
+    if name in table.left_out:
+        raise InputError(f"{option} {name}: array {name!r} of {table.source} {table.left_out[name]}.")
+    raise InputError(f"{option} {name}: {table.source} has no column {name!r}.{_advice(table, name)}")
+
+
+def missing_columns(table: Table, names: Sequence[str]) -> None:
+    """Raise an error that lists the columns a model needs and a table does not have."""
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise InputError(
+            f"{table.source} lacks {len(missing)} of the {len(names)} columns the model was fitted on: "
+            f"{quoted(missing)}.{_advice(table, missing[0])}"
+        )
+
+
+def reject_text(table: Table, names: Iterable[str]) -> None:
+    """Raise an error that names every column that does not hold numbers, and one value that is none."""
+    text = [name for name in dict.fromkeys(names) if _is_text(table.columns[name])]
+    if not text:
+        return
+    row, value = _first_text(table.columns[text[0]])
+    numeric = [name for name in table.features if not _is_text(table.columns[name])]
+    example = f" ({text[0]!r} has {value!r} in row {row + 1})" if row >= 0 else ""
+    raise InputError(
+        f"{'Columns' if len(text) > 1 else 'Column'} {quoted(text)} of {table.source} "
+        f"{'do' if len(text) > 1 else 'does'} not hold numbers{example}. Choose columns with --features "
+        f"(those with numbers: {listed(numeric) or 'none'}), or encode text as numbers first."
+    )
+
+
+def matrix(table: Table, names: Sequence[str]) -> np.ndarray:
+    """The columns side by side as float64."""
+    X = np.empty((table.n_rows, len(names)))
+    for j, name in enumerate(names):
+        X[:, j] = numbers(table, name)
+    return X
+
+
+def numbers(table: Table, name: str) -> np.ndarray:
+    """A column as float64; the error points at the first value that is missing or infinite."""
+    column = table.columns[name]
+    array = np.asarray(column if isinstance(column, np.ndarray) else _arrow_to_numpy(column), dtype=np.float64)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row = int(np.argmax(bad))
+        what = "is infinite" if np.isinf(array[row]) else "is missing"
+        more = f" ({int(bad.sum())} such values in this column)" if bad.sum() > 1 else ""
+        raise InputError(
+            f"Column {name!r} of {table.source}: the value in row {row + 1} {what}{more}. "
+            "Rows count from 1 after the header. Remove such rows or fill the values in first."
+        )
+    return array
+
+
+def checked_weights(table: Table, name: str) -> np.ndarray:
+    """A column of weights: none negative, some positive."""
+    weights = numbers(table, name)
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise InputError(f"Column {name!r} holds a negative weight ({weights[row]:g} in row {row + 1}).")
+    if not weights.any():
+        raise InputError(f"Every weight in column {name!r} is zero.")
+    return weights
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names in quotes, for messages."""
+    return listed([repr(name) for name in names])
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The name most like `name`, whatever the case."""
+    folded = {n.casefold(): n for n in names}
+    found = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return folded[found[0]] if found else None
+
+
+def _advice(table: Table, name: str) -> str:
+    like = closest(name, table.columns)
+    hint = f" Did you mean {like!r}?" if like else ""
+    columns = list(table.columns)
+    if all(_looks_numeric(column) for column in columns):
+        hint += " The first line looks like data; it should name the columns."
+    return f"{hint} Its columns: {listed(columns)}."
+
+
+def _looks_numeric(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(column: Any) -> bool:
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind not in "fiub"
+    from pyarrow import types
+
+    kind = column.type
+    return not (
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+        or types.is_null(kind)
+    )
+
+
+def _first_text(column: Any) -> tuple[int, Any]:
+    """Place and value of the first entry that is not a number, -1 where each could be one."""
+    values = column if isinstance(column, np.ndarray) else (value.as_py() for value in column)
+    for row, value in enumerate(values):
+        shown = value.item() if isinstance(value, np.generic) else value
+        if shown is not None and not (isinstance(shown, str) and _looks_numeric(shown)):
+            return row, shown if isinstance(shown, str) else str(shown)
+    return -1, None
+
+
+def _arrow_to_numpy(column: Any) -> np.ndarray:
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _weighted(problem: Problem, weights: np.ndarray) -> Problem:
+    """The problem with weights; rows of weight zero are as good as absent."""
+    return replace(problem, weights=weights).take(np.flatnonzero(weights > 0))

@@ -1,0 +1,70 @@
+"""The choice of a solver, made before any work."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+from mercer.core.errors import MemoryBudgetError
+from mercer.solvers import choose, memory_needed
+
+
+@pytest.mark.parametrize(
+    ("alpha", "name", "word"),
+    [
+        (1.0, "cholesky", "alpha > 0"),
+        (0.0, "eigh", "rank"),
+        ("loo", "eigh", "path"),
+        ("gcv", "eigh", "path"),
+        (torch.tensor([1.0, 2.0, 1.0, 2.0] * 10), "cholesky", "alpha > 0"),
+        (torch.tensor([1.0, 0.0] * 20), "eigh", "rank"),
+        (torch.arange(1.0, 41.0), "eigh", "40 different alphas"),
+    ],
+)
+def test_auto_takes_the_cheapest_exact_solver(alpha, name, word):
+    chosen, reason = choose(500, 40, alpha, memory_budget="1GiB")
+    assert chosen == name
+    assert word in reason
+
+
+def test_many_alphas_use_cholesky_where_an_eigendecomposition_does_not_fit():
+    budget = (memory_needed(1000, "cholesky", 40) + memory_needed(1000, "eigh", 40)) // 2
+    chosen, reason = choose(1000, 40, torch.arange(1.0, 41.0), memory_budget=budget)
+    assert chosen == "cholesky"
+    assert "does not fit" in reason
+
+
+def test_a_solver_asked_for_is_taken():
+    assert choose(100, 1, 1.0, "eigh", "1GiB") == ("eigh", "asked for by solver='eigh'")
+    assert choose(100, 1, 0.0, "cholesky", "1GiB")[0] == "cholesky"
+    assert "eigendecomposition" in choose(100, 1, "loo", "cholesky", "1GiB")[1]
+
+
+def test_unknown_solvers_are_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="solver='magic' is unknown; the solvers are 'cholesky', 'eigh'"):
+        choose(10, 1, 1.0, "magic", "1GiB")
+    with pytest.raises(ValueError, match="alpha=-2"):
+        choose(10, 1, -2.0, "auto", "1GiB")
+
+
+def test_a_job_that_does_not_fit_says_what_would():
+    with pytest.raises(MemoryBudgetError) as caught:
+        choose(50_000, 1, 1.0, memory_budget="1GiB")
+    text = str(caught.value)
+    for part in ("50,000 x 50,000", "27.9 GiB", "1.0 GiB", "float32 is not accurate enough", "At most 9,457 rows fit"):
+        assert part in text, text
+    assert "half of the free memory" not in text
+    suggested = re.search(r"memory_budget='(.*?)' would do", text)[1]
+    assert choose(50_000, 1, 1.0, memory_budget=suggested)[0] == "cholesky"
+    assert choose(9_457, 1, 1.0, memory_budget="1GiB")[0] == "cholesky"
+    with pytest.raises(MemoryBudgetError):
+        choose(9_458, 1, 1.0, memory_budget="1GiB")
+
+
+def test_the_default_budget_is_named_and_a_cheaper_solver_is_offered():
+    with pytest.raises(MemoryBudgetError, match="half of the free memory"):
+        choose(10**7, 1, 1.0)
+    with pytest.raises(MemoryBudgetError, match="alpha > 0 with solver='cholesky' fits"):
+        choose(8_000, 1, "loo", memory_budget="1GiB")

@@ -1,0 +1,127 @@
+"""The laws of solvers, and that `check_solver` sees a solver that breaks them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+
+from mercer.kernels import Gaussian, Laplace
+from mercer.operators import Weighted, gram
+from mercer.solvers import Cholesky, Eigh, get_solver, ridge_solve
+from mercer.testing.solvers import MatrixSystem, check_solver, true_backward_error
+
+
+@pytest.mark.parametrize("name", ["cholesky", "eigh"])
+def test_exact_solvers_keep_the_laws(name):
+    check_solver(get_solver(name))
+
+
+@dataclass(frozen=True)
+class Tampered:
+    """A Cholesky solver whose answer is changed afterwards."""
+
+    change: object
+
+    def solve(self, A, B, alpha):
+        return self.change(Cholesky().solve(A, B, alpha))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda s: replace(s, value=s.value * (1 + 1e-6)), "backward error"),
+        (lambda s: replace(s, value=s.value * torch.nan), "not finite"),
+        (lambda s: replace(s, value=s.value.reshape(-1)), "shape"),
+        (lambda s: replace(s, converged=False, reason=""), "no reason"),
+        (lambda s: replace(s, residual=float("nan")), "NaN"),
+    ],
+)
+def test_check_solver_sees_a_wrong_solver(change, complaint):
+    with pytest.raises(AssertionError, match=complaint):
+        check_solver(Tampered(change))
+
+
+def test_check_solver_sees_a_solver_that_overwrites_its_input():
+    class Greedy:
+        def solve(self, A, B, alpha):
+            solution = Cholesky().solve(A, B, alpha)
+            B.zero_()
+            return solution
+
+    with pytest.raises(AssertionError, match="right-hand side it was given"):
+        check_solver(Greedy())
+
+
+def test_check_solver_sees_a_solver_that_accepts_indefinite_systems():
+    class Careless:
+        def solve(self, A, B, alpha):
+            alphas = torch.as_tensor(alpha, dtype=torch.float64).expand(B.reshape(len(B), -1).shape[1])
+            columns = B.reshape(len(B), -1).double().unbind(1)
+            eye = torch.eye(len(B), dtype=torch.float64)
+            x = [torch.linalg.solve(A.dense().double() + a * eye, b) for a, b in zip(alphas, columns, strict=True)]
+            good = Cholesky().solve(MatrixSystem(torch.eye(1)), torch.ones(1), 1.0)
+            return replace(good, value=torch.stack(x, 1).reshape(B.shape), residual=1e-15)
+
+    with pytest.raises(AssertionError, match="not positive definite"):
+        check_solver(Careless())
+
+
+@pytest.mark.parametrize("solver", ["cholesky", "eigh"])
+@pytest.mark.parametrize("alpha", [1e-8, 1e-2, 1e3])
+def test_the_reported_residual_is_the_true_backward_error_of_a_gram_system(solver, alpha):
+    X = torch.rand(120, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    w = torch.linspace(0.1, 3.0, 120, dtype=torch.float64)
+    K = gram(Laplace(0.5), X)
+    A = Weighted(K, w.sqrt())
+    B = torch.stack([X.sum(1), X[:, 0].sin()], dim=1)
+    solution = ridge_solve(A, B, alpha, solver)
+    truth = true_backward_error(A.dense(), solution.value, B, alpha)
+    assert solution.converged
+    assert solution.residual < 1e-13
+    assert truth < 1e-14 + 5 * solution.residual
+
+
+def test_one_alpha_per_target_costs_one_factorisation_per_distinct_alpha(monkeypatch):
+    counted = []
+    prepare = Cholesky.prepare
+    monkeypatch.setattr(Cholesky, "prepare", lambda self, A, a: counted.append(a) or prepare(self, A, a))
+    A = MatrixSystem(torch.eye(3).double())
+    B = torch.arange(12.0).reshape(3, 4)
+    solution = ridge_solve(A, B, torch.tensor([1.0, 3.0, 1.0, 3.0]), "cholesky")
+    assert counted == [1.0, 3.0]
+    torch.testing.assert_close(solution.value, B.double() / torch.tensor([2.0, 4.0, 2.0, 4.0]))
+
+
+def test_float32_systems_are_solved_in_float64():
+    X = torch.rand(60, 2, generator=torch.Generator().manual_seed(0))
+    K = gram(Gaussian(0.5), X)
+    assert K.dtype == torch.float32
+    b = X[:, 0]
+    reference = torch.linalg.solve(K.dense().double() + 1e-3 * torch.eye(60).double(), b.double())
+    # Eigh takes the negative eigenvalues that float32 rounding makes, about 1e-7, as zero
+    for solver, tolerance in ((Cholesky(), 1e-11), (Eigh(), 1e-5)):
+        solution = solver.solve(K, b, 1e-3)
+        assert solution.value.dtype == torch.float64
+        assert solution.converged
+        torch.testing.assert_close(solution.value, reference, rtol=0, atol=tolerance * float(reference.abs().max()))
+
+
+def test_unknown_solvers_and_bad_alphas_are_named():
+    A, b = MatrixSystem(torch.eye(2).double()), torch.ones(2)
+    with pytest.raises(ValueError, match="solver='qr' is unknown; the solvers are 'cholesky', 'eigh'"):
+        ridge_solve(A, b, 1.0, "qr")
+    with pytest.raises(TypeError, match="solver=3"):
+        ridge_solve(A, b, 1.0, 3)
+    for bad in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=f"alpha={bad}"):
+            ridge_solve(A, b, bad, "cholesky")
+    with pytest.raises(ValueError, match="one for each of 1 targets"):
+        ridge_solve(A, b, torch.ones(2), "eigh")
+    with pytest.raises(ValueError, match=r"shape \(3,\) but the system has 2 rows"):
+        ridge_solve(A, torch.ones(3), 1.0, "eigh")
+    with pytest.raises(ValueError, match="right-hand side contains NaN"):
+        ridge_solve(A, torch.tensor([1.0, torch.nan]), 1.0, "cholesky")
+    with pytest.raises(ValueError, match="square matrix"):
+        ridge_solve(MatrixSystem(torch.ones(2, 3)), b, 1.0, "cholesky")
