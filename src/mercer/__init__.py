@@ -1,6 +1,7 @@
 """Kernel methods from ten points to a billion: a PyTorch core with the scikit-learn API."""
 
 from mercer import kernels
+from mercer.cli.model import TableModel as _TableModel  # noqa: F401 - so that load() knows the models of the command
 from mercer.core.persistence import load
 from mercer.estimators import KernelRidge
 from mercer.operators import gram

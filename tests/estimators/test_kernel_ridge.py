@@ -9,6 +9,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -261,3 +262,46 @@ def test_plots_draw_the_function_for_one_feature_and_predictions_for_more(data):
     assert "best" in repr(model.alpha_path_)
     with pytest.raises(ValueError, match="both"):
         model.plot(X_test)
+
+
+def test_conjugate_gradients_give_the_same_model_without_the_matrix(data):
+    X, y, X_test = data
+    Y, weights = np.c_[y, X[:, 2]], np.r_[np.zeros(5), np.ones(75)]
+    direct = KernelRidge(Laplace(1.0), alpha=[0.1, 1.0]).fit(X, Y, weights)
+    iterative = KernelRidge(Laplace(1.0), alpha=[0.1, 1.0], solver="pcg", tol=1e-10).fit(X, Y, weights)
+    np.testing.assert_allclose(iterative.predict(X_test), direct.predict(X_test), atol=1e-8)
+    np.testing.assert_allclose(iterative.label_weights(X_test), direct.label_weights(X_test), atol=1e-8)
+    report = iterative.solver_report_
+    assert report.solver == "pcg"
+    assert report.converged
+    assert report.residual <= 1e-10
+
+
+def test_a_matrix_that_does_not_fit_is_solved_by_conjugate_gradients_and_said():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 2))
+    y = np.sin(X[:, 0])
+    model = KernelRidge("gaussian", alpha=0.1, memory_budget="16MiB").fit(X, y)
+    assert model.solver_report_.solver == "pcg"
+    assert "memory budget is 16.0 MiB" in model.solver_report_.reason
+    dense = KernelRidge("gaussian", alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), dense.predict(X), atol=1e-4)
+
+
+def test_too_few_iterations_are_reported_and_warned_of(data):
+    X, y, _ = data
+    model = KernelRidge("laplace", alpha=1e-6, solver="pcg", max_iter=1)
+    model.set_params(tol=1e-14)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model.fit(X, y)
+    assert not model.solver_report_.converged
+    assert np.isfinite(model.dual_coef_).all()
+    assert any("not solved" in concern for concern in model.report().concerns)
+
+
+def test_progress_is_printed_when_asked_for(data, capsys):
+    X, y, _ = data
+    KernelRidge("gaussian", alpha="loo", tune=True, verbose=True).fit(X, y)
+    assert "tuning step 1" in capsys.readouterr().out
+    KernelRidge("gaussian", alpha=1e-3, solver="pcg", tol=1e-8, verbose=True).fit(X, y)
+    assert "relative residual" in capsys.readouterr().out

@@ -10,6 +10,7 @@ ESTIMATORS = [
     KernelRidge("matern52", alpha="loo"),
     KernelRidge("rbf", alpha="gcv"),
     KernelRidge("linear", alpha=0.0),
+    KernelRidge("laplace", alpha=0.5, solver="pcg", tol=1e-10),
     KernelRidge("laplace", alpha="loo", tune=True),
 ]
 

@@ -43,7 +43,7 @@ def test_a_solver_asked_for_is_taken():
 
 
 def test_unknown_solvers_are_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="solver='magic' is unknown; the solvers are 'cholesky', 'eigh'"):
+    with pytest.raises(ValueError, match="solver='magic' is unknown; the solvers are 'cholesky', 'eigh', 'pcg'"):
         choose(10, 1, 1.0, "magic", "1GiB")
     with pytest.raises(ValueError, match="alpha=-2"):
         choose(10, 1, -2.0, "auto", "1GiB")
@@ -51,20 +51,32 @@ def test_unknown_solvers_are_refused_with_the_known_ones():
 
 def test_a_job_that_does_not_fit_says_what_would():
     with pytest.raises(MemoryBudgetError) as caught:
-        choose(50_000, 1, 1.0, memory_budget="1GiB")
+        choose(50_000, 1, 1.0, "cholesky", "1GiB")
     text = str(caught.value)
     for part in ("50,000 x 50,000", "27.9 GiB", "1.0 GiB", "float32 is not accurate enough", "At most 9,457 rows fit"):
         assert part in text, text
     assert "half of the free memory" not in text
     suggested = re.search(r"memory_budget='(.*?)' would do", text)[1]
-    assert choose(50_000, 1, 1.0, memory_budget=suggested)[0] == "cholesky"
+    assert choose(50_000, 1, 1.0, "auto", suggested)[0] == "cholesky"
     assert choose(9_457, 1, 1.0, memory_budget="1GiB")[0] == "cholesky"
     with pytest.raises(MemoryBudgetError):
-        choose(9_458, 1, 1.0, memory_budget="1GiB")
+        choose(9_458, 1, 1.0, "cholesky", "1GiB")
 
 
 def test_the_default_budget_is_named_and_a_cheaper_solver_is_offered():
     with pytest.raises(MemoryBudgetError, match="half of the free memory"):
-        choose(10**7, 1, 1.0)
+        choose(10**7, 1, 1.0, "cholesky")
     with pytest.raises(MemoryBudgetError, match="alpha > 0 with solver='cholesky' fits"):
         choose(8_000, 1, "loo", memory_budget="1GiB")
+
+
+def test_conjugate_gradients_take_over_where_the_matrix_does_not_fit():
+    chosen, reason = choose(9_458, 1, 1.0, memory_budget="1GiB")
+    assert chosen == "pcg"
+    assert "1.0 GiB" in reason
+    assert choose(9_457, 1, 1.0, memory_budget="1GiB")[0] == "cholesky"
+    for alpha in ("loo", 0.0):
+        with pytest.raises(MemoryBudgetError, match="solver='pcg' needs no matrix"):
+            choose(50_000, 1, alpha, memory_budget="1GiB")
+    with pytest.raises(ValueError, match="alpha=0.0: solver='pcg' needs alpha > 0"):
+        choose(100, 1, 0.0, "pcg")

@@ -53,12 +53,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         or generalised cross-validation from one eigendecomposition.
     alphas : the path that "loo" and "gcv" search; by default 30 values relative to the largest eigenvalue.
     tune : fit the kernel's parameters too, by the gradient of the leave-one-out error.
-    solver : "auto", "cholesky" or "eigh".
+    solver : "auto", "cholesky", "eigh", or "pcg": conjugate gradients, which never store the Gram matrix.
     device : "auto", "cpu", "cuda" or a torch device.
     dtype : "auto" (float64), "float32" or "float64" of the Gram products; systems are solved in float64.
     memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
-    random_state : seed of the subsamples that medians and tuning use on large data.
-    verbose : print the progress of tuning.
+    random_state : seed of the subsamples that medians and tuning use on large data, and of preconditioners.
+    tol, max_iter : largest relative residual and number of iterations of "pcg".
+    verbose : print the progress of tuning and of iterations.
 
     Attributes
     ----------
@@ -67,6 +68,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     dual_coef_ : the coefficients c, of shape (n,) or (n, t).
     function_ : the fitted `RKHSFunction`.
     solver_report_ : how the system was solved.
+    n_iter_ : iterations of the solver, 1 for a direct one.
     alpha_path_ : errors along the path when alpha was chosen, else None.
     tuning_ : the account of the tuning, else None.
 
@@ -95,6 +97,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         dtype: Any = "auto",
         memory_budget: Any = None,
         random_state: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -106,6 +110,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.random_state = random_state
+        self.tol = tol
+        self.max_iter = max_iter
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -115,7 +121,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         data = self._data.positive(kernel.domain == "matrix")[0]
         rows, n_targets = data.rows, data.targets.shape[1]
         alpha, alphas = checked_alpha(self.alpha, n_targets), checked_alphas(self.alphas)
-        seed = as_seed(self.random_state)
+        self._seed = seed = as_seed(self.random_state)
         solver, reason = choose(len(rows), n_targets, alpha, self.solver, self.memory_budget, self._device(rows))
         self.kernel_ = resolve(kernel.bind(rows.names), rows, data.weights, seed=seed)
         self.tuning_ = None
@@ -159,7 +165,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         rhs = system.scale * system.select(cross.T)
         alphas = np.atleast_1d(self.alpha_).tolist()
         solver = self.solver_report_.solver
-        each = [system.coefficients(ridge_solve(system.operator, rhs, a, solver).value).T for a in alphas]
+        options = self._options()
+        each = [system.coefficients(ridge_solve(system.operator, rhs, a, solver, **options).value).T for a in alphas]
         return restore(each[0] if isinstance(self.alpha_, float) else torch.stack(each, dim=2), X)
 
     def influential(self, X: Any, k: int = 10) -> Influence:
@@ -196,7 +203,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         if self.alpha_path_ is not None and solver == "eigh":
             solution = spectrum.solve(system.rhs, alpha)
         else:
-            solution = ridge_solve(system.operator, system.rhs, alpha, solver)
+            solution = ridge_solve(system.operator, system.rhs, alpha, solver, **self._options())
         self.solver_report_ = solution.report(reason="; ".join(filter(None, [reason, solution.reason])))
         if not solution.converged:
             warnings.warn(f"KernelRidge: {self.solver_report_}", ConvergenceWarning, stacklevel=3)
@@ -206,6 +213,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         data = self._data
         self.alpha_ = alpha if isinstance(alpha, float) else float(alpha[0]) if data.one_target else alpha.cpu().numpy()
         self.lambda_ = self.alpha_ / data.total_weight
+        self.n_iter_ = max(1, self.solver_report_.iterations)
         self.dual_coef_ = data.given_back(coef)
         rows = data.rows.values
         self.X_fit_ = rows if data.torch_in or not isinstance(rows, Tensor) else rows.numpy()
@@ -225,6 +233,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             coef = torch.as_tensor(self.dual_coef_).reshape(len(data.rows), -1)
             self._loo[idle] = operator.matmul(coef.to(operator.device)).to(self._loo)
         return self._loo
+
+    def _options(self) -> dict[str, Any]:
+        """What the iterative solvers are told."""
+        callback = _print_residual if self.verbose else None
+        limits = {"tol": self.tol, "max_iter": self.max_iter, "memory_budget": self.memory_budget}
+        return limits | {"seed": self._seed, "callback": callback}
 
     def _system(self) -> RidgeSystem:
         return RidgeSystem.of(self._data, self.kernel_.domain == "matrix", self._gram)
@@ -247,3 +261,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
 def _print_progress(iteration: int, error: float) -> None:
     print(f"tuning step {iteration}: relative error {error:.6g}", flush=True)
+
+
+def _print_residual(iteration: int, residual: float) -> None:
+    print(f"iteration {iteration}: relative residual {residual:.2e}", flush=True)

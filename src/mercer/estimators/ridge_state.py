@@ -61,7 +61,7 @@ def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[
     model.solver_report_ = _report(_typed(meta, "report", dict))
     model.alpha_path_ = _path(meta["criterion"], arrays, t)
     model._loo = _float_array(arrays, "loo", (n, t)) if "loo" in arrays else None
-    model._data = data
+    model._data, model._seed = data, 0
     if data.rows.is_tensor:
         model.n_features_in_ = data.rows.values.shape[1]
     if data.rows.names is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from mercer.core.errors import InputError
 from mercer.core.memory import parse_budget, readable, require, resolve_budget
 from mercer.solvers.ridge import get_solver
 from mercer.solvers.system import check_alpha
@@ -30,12 +31,15 @@ def choose(
 
     `alpha` is a number, one per target, or the name of a criterion that searches a path ("loo", "gcv").
     ``solver="auto"`` takes Cholesky for positive alphas, and an eigendecomposition for alpha = 0, for a path, and for
-    more than a dozen different alphas, where it is cheaper. The problem that is solved is never changed.
+    more than a dozen different alphas, where it is cheaper. Where the matrix does not fit, positive alphas go to
+    conjugate gradients, which never store it. The problem that is solved is never changed.
 
     >>> choose(1000, 1, 1.0, memory_budget="1GiB")
     ('cholesky', 'chosen for alpha > 0')
     >>> choose(1000, 1, "loo", memory_budget="1GiB")
     ('eigh', 'chosen because one eigendecomposition gives the whole path of alpha')
+    >>> choose(50_000, 1, 1.0, memory_budget="1GiB")
+    ('pcg', 'chosen because the Gram matrix needs 27.9 GiB but the memory budget is 1.0 GiB')
     """
     budget = resolve_budget(memory_budget, device)
     if solver == "auto":
@@ -44,6 +48,9 @@ def choose(
         get_solver(solver)
         name, reason = solver, f"asked for by solver={solver!r}"
     needs_path = isinstance(alpha, str)
+    if name == "pcg" and not needs_path:
+        _check_positive(alpha, n_targets)
+        return name, reason
     widest = "eigh" if needs_path else name
     require(
         memory_needed(n, widest, n_targets),
@@ -72,6 +79,10 @@ def _automatic(n: int, n_targets: int, alpha: Any, budget: int) -> tuple[str, st
     if bool((alphas == 0).any()):
         return "eigh", "chosen because alpha = 0 needs a decision on the rank"
     distinct = len(alphas.unique())
+    needed = memory_needed(n, "cholesky", n_targets)
+    if needed > budget:
+        sizes = f"needs {readable(needed)} but the memory budget is {readable(budget)}"
+        return "pcg", f"chosen because the Gram matrix {sizes}"
     if distinct <= MANY_ALPHAS:
         return "cholesky", "chosen for alpha > 0"
     if memory_needed(n, "eigh", n_targets) > budget:
@@ -80,6 +91,11 @@ def _automatic(n: int, n_targets: int, alpha: Any, budget: int) -> tuple[str, st
             f"chosen for {distinct} different alphas because an eigendecomposition does not fit in memory",
         )
     return "eigh", f"chosen because it is the cheapest for {distinct} different alphas"
+
+
+def _check_positive(alpha: Any, n_targets: int) -> None:
+    if not bool((check_alpha(alpha, n_targets) > 0).all()):
+        raise InputError(f"alpha={alpha}: solver='pcg' needs alpha > 0; for alpha = 0 use solver='eigh'.")
 
 
 def _what(n: int, solver: str) -> str:
@@ -94,6 +110,7 @@ def _advice(n: int, solver: str, n_targets: int, budget: int, given: Any) -> str
     ]
     if solver == "eigh" and memory_needed(n, "cholesky", n_targets) <= budget:
         options.append("one number alpha > 0 with solver='cholesky' fits")
+    options.append("one number alpha > 0 with solver='pcg' needs no matrix")
     origin = "" if parse_budget(given) is not None else " The budget is half of the free memory."
     return f"{'; '.join(options)}.{origin}"
 

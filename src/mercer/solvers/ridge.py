@@ -11,14 +11,18 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.core.results import Solution
 from mercer.solvers.cholesky import Cholesky
 from mercer.solvers.eigh import Eigh
+from mercer.solvers.pcg import PCG
 from mercer.solvers.system import Solver, System
 
-SOLVERS: dict[str, Callable[[], Solver]] = {"cholesky": Cholesky, "eigh": Eigh}
-"""The exact solvers by name."""
+SOLVERS: dict[str, Callable[..., Solver]] = {"cholesky": Cholesky, "eigh": Eigh, "pcg": PCG}
+"""The exact solvers by name; "pcg" takes options, the direct ones need none."""
+
+ITERATIVE = frozenset({"pcg"})
+"""Those that stop at a tolerance and never store the matrix."""
 
 
-def get_solver(solver: Any) -> Solver:
-    """The solver of that name with its default options; a solver object is given back as it is.
+def get_solver(solver: Any, **options: Any) -> Solver:
+    """The solver of that name, an iterative one with these options; a solver object is given back as it is.
 
     >>> get_solver("eigh")
     Eigh(rank_tol=None)
@@ -27,19 +31,21 @@ def get_solver(solver: Any) -> Solver:
         if solver not in SOLVERS:
             known = ", ".join(map(repr, sorted(SOLVERS)))
             raise InputError(f"solver={solver!r} is unknown; the solvers are {known}, or 'auto' to choose.")
-        return SOLVERS[solver]()
+        return SOLVERS[solver](**options) if solver in ITERATIVE else SOLVERS[solver]()
     if not callable(getattr(solver, "solve", None)):
         raise InputTypeError(f"solver={solver!r}: give a name or a solver such as Cholesky() or Eigh().")
     return solver
 
 
-def ridge_solve(A: System, B: Tensor, alpha: float | Tensor, solver: str | Solver = "cholesky") -> Solution:
+def ridge_solve(
+    A: System, B: Tensor, alpha: float | Tensor, solver: str | Solver = "cholesky", **options: Any
+) -> Solution:
     r"""Solve
 
     .. math:: (A + \alpha I) X = B
 
     for B of shape (n,) or (n, t), with one alpha or one per column of B. `solver` is a name or a solver. Cholesky
-    factorises once per distinct alpha, Eigh once in all.
+    factorises once per distinct alpha, Eigh once in all; "pcg" takes options such as `tol`.
 
     >>> import torch
     >>> from mercer.testing.solvers import MatrixSystem
@@ -48,4 +54,4 @@ def ridge_solve(A: System, B: Tensor, alpha: float | Tensor, solver: str | Solve
     tensor([[1.0000, 0.5000],
             [1.0000, 0.5000]], dtype=torch.float64)
     """
-    return get_solver(solver).solve(A, B, alpha)
+    return get_solver(solver, **options).solve(A, B, alpha)

@@ -1,0 +1,179 @@
+"""Preconditioned conjugate gradients: the exact solver when the Gram matrix does not fit in memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError, InputTypeError
+from mercer.core.memory import resolve_budget
+from mercer.core.results import Solution
+from mercer.solvers import conjugate_gradients as cg
+from mercer.solvers.preconditioners import Identity, Preconditioner, nystrom_preconditioner, pivoted_preconditioner
+from mercer.solvers.products import Products
+from mercer.solvers.system import System, check_alpha, right_hand_sides
+
+SMALLEST_RANK, LARGEST_RANK = 200, 2000
+ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be improved upon
+
+
+@dataclass(frozen=True)
+class PCG:
+    r"""Solve (A + alpha I) X = B by conjugate gradients on
+
+    .. math:: P^{-1} (A + \alpha I)\, x = P^{-1} b, \qquad P = F F^T + \alpha I,
+
+    with products A V alone: the matrix is never stored. All right-hand sides share each product, with one alpha or one
+    per column, and those that have converged are dropped. It stops on the true residual |b - (A + alpha I) x| / |b|,
+    computed anew every 10 iterations; scalars and vectors are float64 also where products are float32, and a solve that
+    float32 cannot bring to `tol` ends with the best it reached and says so.
+
+    Parameters
+    ----------
+    tol : largest relative residual.
+    max_iter : largest number of iterations.
+    preconditioner : "pivoted" (randomly pivoted Cholesky), "nystrom" (random sketch), None, or an object with
+        ``apply(R, alpha)`` and ``note``.
+    rank : columns of F; by default 4 sqrt(n) between 200 and 2000, fewer where memory is short.
+    warm_start : a first guess of the shape of B; ignored for columns where zero is a better one.
+    seed : of the random pivots or the sketch.
+    memory_budget : bytes or text such as "2GiB" for the preconditioner; half of what is free by default.
+    callback : called with the iteration and the largest relative residual. An interrupt from the keyboard, there or
+        anywhere, ends the solve with the best iterate so far.
+
+    References: Hestenes and Stiefel, *Methods of conjugate gradients for solving linear systems*, 1952; Díaz, Epperly,
+    Frangella, Tropp and Webber, *Robust, randomized preconditioning for kernel ridge regression*, 2023; Frangella,
+    Tropp and Udell, *Randomized Nyström preconditioning*, 2021.
+
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> A = MatrixSystem(torch.tensor([[2.0, 1.0], [1.0, 2.0]]).double())
+    >>> solution = PCG().solve(A, torch.tensor([4.0, 4.0]), alpha=1.0)
+    >>> solution.value.round(decimals=6), solution.converged
+    (tensor([1., 1.], dtype=torch.float64), True)
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 1000
+    preconditioner: str | Preconditioner | None = "pivoted"
+    rank: int | None = None
+    warm_start: Tensor | None = field(default=None, repr=False, compare=False)
+    seed: int = 0
+    memory_budget: int | str | None = None
+    callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tol < 1:
+            raise InputError(f"PCG(tol={self.tol}): must be a number > 0 and < 1.")
+        if self.max_iter < 1:
+            raise InputError(f"PCG(max_iter={self.max_iter}): must be at least 1.")
+        if self.rank is not None and self.rank < 1:
+            raise InputError(f"PCG(rank={self.rank}): must be at least 1, or None to choose.")
+        if isinstance(self.preconditioner, str) and self.preconditioner not in ("pivoted", "nystrom"):
+            raise InputError(f"PCG(preconditioner={self.preconditioner!r}): must be 'pivoted', 'nystrom' or None.")
+        if not isinstance(self.preconditioner, str | None) and not hasattr(self.preconditioner, "apply"):
+            raise InputTypeError(f"PCG(preconditioner={self.preconditioner!r}): an object needs apply(R, alpha).")
+
+    def prepare(self, A: System, smallest_alpha: float = 0.0) -> PreparedPCG:
+        """Build the preconditioner once, to solve for many right-hand sides and for every alpha from that one up."""
+        started = time.perf_counter()
+        products = Products.of(A)
+        preconditioner = self._preconditioner(A, products, smallest_alpha)
+        return PreparedPCG(self, products, preconditioner, time.perf_counter() - started)
+
+    def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution:
+        """Solve for B (n,) or (n, t) with one alpha or one per column."""
+        return self.prepare(A, float(check_alpha(alpha).min())).solve(B, alpha)
+
+    def _preconditioner(self, A: System, products: Products, smallest_alpha: float) -> Preconditioner:
+        if self.preconditioner is None:
+            return Identity()
+        if not isinstance(self.preconditioner, str):
+            return self.preconditioner
+        rank = self.rank or automatic_rank(products.n, resolve_budget(self.memory_budget, products.device))
+        if self.preconditioner == "nystrom":
+            return nystrom_preconditioner(A, rank, self.seed)
+        return pivoted_preconditioner(A, rank, self.seed, ENOUGH * smallest_alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedPCG:
+    """A system with its preconditioner; solves many times."""
+
+    options: PCG
+    products: Products
+    preconditioner: Preconditioner
+    seconds: float = 0.0
+
+    def solve(self, B: Tensor, alpha: float | Tensor) -> Solution:
+        """X of (A + alpha I) X = B for B of shape (n,) or (n, t); alpha is one number or one per column."""
+        started = time.perf_counter()
+        options, products = self.options, self.products
+        rhs = right_hand_sides(B, products.n).to(products.device)
+        alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
+        found = cg.conjugate_gradients(
+            lambda V, columns: products.matmul(V) + alphas[columns] * V,
+            rhs,
+            lambda R, columns: self.preconditioner.apply(R, alphas[columns]),
+            tol=options.tol,
+            max_iter=options.max_iter,
+            precision=products.precision,
+            start=_start(options.warm_start, rhs),
+            callback=options.callback,
+        )
+        residual = float(found.residual.max()) if rhs.shape[1] else 0.0
+        return Solution(
+            solver="pcg",
+            converged=residual <= options.tol,
+            residual=residual,
+            iterations=found.iterations,
+            seconds=self.seconds + time.perf_counter() - started,
+            reason=self._account(found),
+            value=found.value.reshape(B.shape),
+        )
+
+    def _account(self, found: cg.Iterates) -> str:
+        ending = how_it_ended(found, self.options.max_iter, self.products.precision_name)
+        return "; ".join(part for part in (ending, getattr(self.preconditioner, "note", "")) if part)
+
+
+def automatic_rank(n: int, budget: int) -> int:
+    """4 sqrt(n) columns between 200 and 2000, never more than n or than half of the budget can hold three times.
+
+    >>> automatic_rank(100, 2**30), automatic_rank(40_000, 2**34), automatic_rank(10**6, 2**34)
+    (100, 800, 357)
+    """
+    wanted = min(max(int(4 * n**0.5), SMALLEST_RANK), LARGEST_RANK)
+    fitting = budget // (2 * 3 * 8 * n)
+    return max(1, min(wanted, fitting, n))
+
+
+def how_it_ended(found: cg.Iterates, max_iter: int, precision: str) -> str:
+    """Why some right-hand side did not converge, in words; empty when all did."""
+    endings = {
+        cg.INTERRUPTED: f"interrupted after {found.iterations} iterations, this is the best iterate so far",
+        cg.INDEFINITE: "a direction of negative curvature was found: the kernel is not positive semi-definite, or "
+        "alpha is below the rounding error of the products",
+        cg.DIVERGING: "the residuals grew or stopped being finite: use a larger alpha",
+        cg.STAGNATED: f"this is the best residual that {precision} products reach: use a larger alpha"
+        + ("" if precision == "float64" else " or float64 data"),
+        cg.RUNNING: f"max_iter={max_iter} is spent: raise it, or use a larger alpha or rank",
+    }
+    seen = set(found.fate.tolist())
+    return next((words for fate, words in endings.items() if fate in seen), "")
+
+
+def _start(warm_start: Any, rhs: Tensor) -> Tensor | None:
+    if warm_start is None:
+        return None
+    start = torch.as_tensor(warm_start).to(rhs)
+    start = start.reshape(len(start), -1) if start.ndim else start
+    if start.shape != rhs.shape:
+        raise InputError(f"warm_start has shape {tuple(start.shape)} but the right-hand side {tuple(rhs.shape)}.")
+    if not bool(torch.isfinite(start).all()):
+        raise InputError("warm_start contains NaN or infinity.")
+    return start

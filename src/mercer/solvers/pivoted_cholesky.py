@@ -1,0 +1,128 @@
+"""Partial Cholesky factors F F^T of a kernel matrix, from its diagonal and a few of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.solvers.products import Products, generator_from
+from mercer.solvers.system import System
+
+HOW = ("random", "greedy")
+NOISE = 16  # entries of A - F F^T below this many rounding errors of their row's diagonal count as zero
+LARGEST_BLOCK = 128
+
+
+@dataclass(frozen=True, eq=False)
+class PivotedCholesky:
+    """A factor `F` (n, r) with F F^T close to A, exact on the rows `pivots`; `left` is the diagonal of A - F F^T."""
+
+    F: Tensor
+    pivots: Tensor
+    left: Tensor
+
+    @property
+    def rank(self) -> int:
+        return len(self.pivots)
+
+
+def pivoted_cholesky(
+    A: System,
+    rank: int,
+    *,
+    how: str = "random",
+    seed: int | torch.Generator = 0,
+    enough: float = 0.0,
+    block: int | None = None,
+) -> PivotedCholesky:
+    r"""A partial Cholesky factor of `rank` columns,
+
+    .. math:: A \approx F F^T, \qquad F_{k+1} = \frac{(A - F F^T)\, e_s}{\sqrt{(A - F F^T)_{ss}}},
+
+    from `rank` rows of A and O(n rank^2) multiplications. With ``how="random"`` the pivot s is drawn with probability
+    proportional to the diagonal of what is left, A - F F^T, with ``how="greedy"`` it is the largest entry of it.
+    Random pivots are proposed in blocks and thinned by rejection, which leaves their law as it is and makes the work
+    matrix products. Stops early when the trace of what is left is at most `enough`, or is rounding error.
+
+    References: Chen, Epperly, Tropp and Webber, *Randomly pivoted Cholesky*, 2023; Epperly, Tropp and Webber, *Embrace
+    rejection: kernel matrix approximation by accelerated randomly pivoted Cholesky*, 2024.
+
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> factor = pivoted_cholesky(MatrixSystem(torch.ones(5, 5)), rank=3)
+    >>> factor.rank, torch.allclose(factor.F @ factor.F.T, torch.ones(5, 5).double())
+    (1, True)
+    """
+    if rank < 1:
+        raise InputError(f"rank={rank}: a partial Cholesky factor needs at least one column.")
+    if how not in HOW:
+        raise InputError(f"how={how!r}: choose pivots by 'random' or 'greedy'.")
+    products, generator = Products.of(A), generator_from(seed)
+    rank = min(rank, products.n)
+    size = 1 if how == "greedy" else block or max(1, min(LARGEST_BLOCK, rank // 4))
+    noise = NOISE * products.precision * products.diag
+    left = torch.where(products.diag > noise, products.diag, 0.0)
+    columns = torch.empty(rank, products.n, dtype=torch.float64, device=products.device)
+    pivots: list[Tensor] = []
+    k = 0
+    while k < rank and float(left.sum()) > enough:
+        proposed = left.argmax().reshape(1) if how == "greedy" else draw(left, min(size, rank - k), generator)
+        rows = products.rows(proposed)
+        rows.addmm_(columns[:k, proposed].T, columns[:k], alpha=-1.0)
+        accepted, corner = _accept(rows[:, proposed].cpu(), noise[proposed].cpu(), generator)
+        if len(accepted) == 0:
+            left[proposed] = 0.0
+            continue
+        new = torch.linalg.solve_triangular(corner.to(rows), rows[accepted.to(rows.device)], upper=False)
+        chosen = proposed[accepted.to(proposed.device)]
+        columns[k : k + len(new)] = new
+        left -= new.square().sum(0)
+        _check_definite(left, products)
+        left[chosen] = 0.0
+        left[left <= noise] = 0.0
+        pivots.append(chosen)
+        k += len(new)
+    found = torch.cat(pivots) if pivots else torch.empty(0, dtype=torch.long, device=products.device)
+    return PivotedCholesky(columns[:k].T, found, left)
+
+
+def draw(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """`count` places drawn independently with probabilities proportional to `weights`."""
+    cumulative = weights.cumsum(0)
+    uniform = torch.rand(count, generator=generator, dtype=torch.float64).to(weights.device)
+    places = torch.searchsorted(cumulative, uniform * cumulative[-1], right=True)
+    return places.clamp(max=int(weights.nonzero()[-1]))
+
+
+def _accept(corner: Tensor, noise: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Which of a block of proposals to keep, and the Cholesky factor of their corner of A - F F^T.
+
+    Each is kept with the probability that the earlier ones of the block leave it: what is left of its diagonal entry,
+    divided by what there was.
+    """
+    corner = corner.clone()
+    wanted = torch.rand(len(corner), generator=generator, dtype=torch.float64) * corner.diagonal()
+    accepted: list[int] = []
+    columns: list[Tensor] = []
+    for i in range(len(corner)):
+        pivot = corner[i, i].clone()
+        if not (pivot > noise[i] and (not accepted or pivot >= wanted[i])):
+            continue
+        column = corner[:, i] / pivot.sqrt()
+        corner -= torch.outer(column, column)
+        accepted.append(i)
+        columns.append(column)
+    kept = torch.tensor(accepted, dtype=torch.long)
+    factor = torch.stack(columns, dim=1)[kept].tril() if columns else corner.new_zeros(0, 0)
+    return kept, factor
+
+
+def _check_definite(left: Tensor, products: Products) -> None:
+    allowed = products.precision**0.5 * float(products.diag.max())
+    if not float(left.min()) >= -allowed:
+        raise NotPositiveDefiniteError(
+            f"A pivoted Cholesky factor left the diagonal entry {float(left.min()):.3g}: the kernel is not positive "
+            "semi-definite. Test it with mercer.testing.check_kernel."
+        )

@@ -1,0 +1,96 @@
+"""A system as the iterative solvers see it: products and rows come in float64, whatever precision the system has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import check_finite
+from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.solvers.system import System
+
+PART_NUMBERS = 2**24
+"""Numbers of dense rows that are stored at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Products and rows of a symmetric system, in float64; only `diag`, `matmul` and, where it has it, `rows` are used.
+
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> A = Products.of(MatrixSystem(torch.tensor([[2.0, 1.0], [1.0, 2.0]])))
+    >>> A.rows(torch.tensor([1]))
+    tensor([[1., 2.]], dtype=torch.float64)
+    """
+
+    system: Any
+    diag: Tensor
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, A: System) -> Products:
+        """The system, with its diagonal checked."""
+        n, m = A.shape
+        if n != m or n == 0:
+            raise InputError(f"A system needs a square matrix with at least one row, got shape {(n, m)}.")
+        given = torch.as_tensor(A.diag())
+        diag = given.to(torch.float64)
+        check_finite(diag, "The diagonal of the Gram matrix")
+        if bool((diag < 0).any()):
+            raise NotPositiveDefiniteError(
+                f"The Gram matrix has the diagonal entry {float(diag.min()):.3g}: the kernel is not positive "
+                "semi-definite. Test it with mercer.testing.check_kernel."
+            )
+        return cls(A, diag, given.dtype)
+
+    @property
+    def n(self) -> int:
+        return len(self.diag)
+
+    @property
+    def device(self) -> torch.device:
+        return self.diag.device
+
+    @property
+    def precision(self) -> float:
+        """The relative rounding error of one product."""
+        return torch.finfo(self.dtype).eps
+
+    @property
+    def precision_name(self) -> str:
+        return str(self.dtype).removeprefix("torch.")
+
+    def matmul(self, V: Tensor) -> Tensor:
+        """A V for V of shape (n, t); in lower precision each column is first brought near one by a power of two."""
+        return in_precision(self.system.matmul, V, self.dtype)
+
+    def rows(self, index: Tensor) -> Tensor:
+        """The rows at `index`, of shape (b, n)."""
+        if hasattr(self.system, "rows"):
+            return torch.as_tensor(self.system.rows(index)).to(torch.float64)
+        unit = torch.zeros(self.n, len(index), dtype=self.dtype, device=self.device)
+        unit[index, torch.arange(len(index), device=self.device)] = 1.0
+        return torch.as_tensor(self.system.matmul(unit)).to(torch.float64).T.contiguous()
+
+    def rows_matmul(self, index: Tensor, V: Tensor) -> Tensor:
+        """The product of some rows with V (n, t), in float64; a system's own `rows_matmul` is used where it has one."""
+        if hasattr(self.system, "rows_matmul"):
+            return in_precision(lambda scaled: self.system.rows_matmul(index, scaled), V, self.dtype)
+        return torch.cat([self.rows(part) @ V for part in index.split(max(1, PART_NUMBERS // self.n))])
+
+
+def in_precision(matmul: Any, V: Tensor, dtype: torch.dtype) -> Tensor:
+    """matmul(V) in float64 from a product in `dtype`, with columns scaled by powers of two so that none underflows."""
+    if dtype == torch.float64:
+        return torch.as_tensor(matmul(V)).to(torch.float64)
+    largest = V.abs().amax(0)
+    scale = torch.exp2(torch.where(largest > 0, largest, 1.0).log2().floor())
+    return torch.as_tensor(matmul((V / scale).to(dtype))).to(torch.float64) * scale
+
+
+def generator_from(seed: int | torch.Generator) -> torch.Generator:
+    """A generator of random numbers on the CPU, so that every device sees the same ones; never the global one."""
+    return seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)
