@@ -12,6 +12,7 @@ copyright = "The mercer developers"
 version = release = installed_version("mercer")
 
 extensions = [
+    "docstrings",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",

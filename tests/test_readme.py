@@ -5,6 +5,7 @@ A `python` block runs in the namespace of the blocks before it; a `text` block r
 """
 
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -20,6 +21,9 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 SHOWN = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WITH_PYTHON = [page for page in PAGES if SHOWN.search(page.read_text(encoding="utf-8"))]
+WITH_COMMANDS = [page for page in PAGES if SESSION.search(page.read_text(encoding="utf-8"))]
+MODULES = ["", ".kernels", ".operators", ".plots", ".rkhs", ".selection", ".solvers", ".testing"]
 VARIES = re.compile(r"residual \S+|\d+(?:\.\d+)? (?:s|min)\b")
 
 
@@ -50,22 +54,33 @@ def test_the_comparison_sees_a_wrong_word_and_a_wrong_number():
     assert not same("one", "one two")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_pages_with_code_are_found():
+    assert {"README", "kernels", "regression", "from_scikit_learn"} <= {page.stem for page in WITH_PYTHON}
+    assert {"README", "command_line"} == {page.stem for page in WITH_COMMANDS}
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
 def test_the_python_on_the_page_prints_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = SHOWN.findall(page.read_text(encoding="utf-8"))
-    assert blocks or page.stem == "command_line"
     namespace = {"__name__": "__main__"}
-    for code, shown in blocks:
+    for code, shown in SHOWN.findall(page.read_text(encoding="utf-8")):
         with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
             warnings.simplefilter("error")
             exec(compile(code, str(page), "exec"), namespace)
         assert same(printed.getvalue(), shown), f"{code}\nprints\n{printed.getvalue()}\nnot\n{shown}"
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_has_its_place_in_the_reference(module):
+    listed = set(re.findall(r"^   (?:\w+\.)*(\w+)$", (ROOT / "docs" / "api.rst").read_text(), re.MULTILINE))
+    names = importlib.import_module(f"mercer{module}").__all__
+    things = {name for name in names if not (name.isupper() or name.startswith("_") or name == "kernels")}
+    assert things <= listed
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
 def test_the_commands_on_the_page_print_what_is_shown(page, tmp_path):
     env = os.environ | {"COLUMNS": "80", "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
     for session in SESSION.findall(page.read_text(encoding="utf-8")):

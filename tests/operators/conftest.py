@@ -1,4 +1,4 @@
-"""What the tests of operators share: small tiles, two workers, and exact references."""
+"""What the tests of operators share."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from torch import Tensor
 
 from mercer.operators.backends import tiles
 
 
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles of 2,000 numbers, so that small samples are cut many times."""
-    monkeypatch.setattr(tiles, "TILE_BYTES", {"cpu": 2**14})
+    """Tiles of some thousand numbers, so that small samples are cut many times."""
+    monkeypatch.setattr(tiles, "TILE_BYTES", 2**13)
     monkeypatch.setattr(tiles, "LEAST_BYTES", 2**10)
 
 
@@ -24,8 +23,3 @@ def two_workers() -> Iterator[None]:
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(before)
-
-
-def distances(X: Tensor, Z: Tensor) -> Tensor:
-    """Euclidean distances in float64 from differences."""
-    return torch.cdist(X.double(), Z.double(), compute_mode="donot_use_mm_for_euclid_dist")

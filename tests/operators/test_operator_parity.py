@@ -144,7 +144,7 @@ def test_reduced_precision_allowed_by_the_user_is_kept_out_and_put_back() -> Non
     assert ((product - expected).abs().max() / expected.max()).item() < 2e-6
 
 
-@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.usefixtures("small_tiles", "two_workers")
 def test_weighted_is_the_operator_between_two_diagonals() -> None:
     rng = np.random.default_rng(0)
     X, s = rng.normal(size=(90, 2)), rng.random(90)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import loo_by_refitting, ridge_fit
+from refitting import loo_by_refitting, ridge_fit
 
 from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
 from mercer.operators import Weighted, gram

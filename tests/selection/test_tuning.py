@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from reference import loo_by_refitting
+from refitting import loo_by_refitting
 
 from mercer.core.arrays import Points
 from mercer.core.errors import NotPositiveDefiniteError
@@ -155,6 +155,19 @@ def test_a_fixed_alpha_means_the_same_lambda_on_a_subsample():
     alone = tune_kernel(Laplace(1.0), rows.X, rows.Y, None, 1.0, max_iter=5)
     assert part.alpha == 3.0
     assert part.start_error == pytest.approx(alone.start_error, rel=1e-9)
+
+
+def test_a_first_descent_on_few_rows_keeps_lambda_and_leads_to_the_descent_on_all(monkeypatch):
+    X, y = problem(60)
+    rows = merged_rows(points(X), torch.from_numpy(y), torch.linspace(1.0, 2.0, 60))
+    few = Objective(Laplace(1.0), rows, torch.tensor([3.0]), CRITERIA["loo"]).on_first(20)
+    assert len(few.rows) == 20
+    assert float(few.alpha) / few.rows.total == pytest.approx(3.0 / rows.total)
+    at_once = tune_kernel(Laplace(1.0), points(X), torch.from_numpy(y), None, "loo")
+    monkeypatch.setattr("mercer.selection.tuning.FEW_ROWS", 30)
+    in_two_steps = tune_kernel(Laplace(1.0), points(X), torch.from_numpy(y), None, "loo")
+    assert in_two_steps.rows_used == 60
+    assert in_two_steps.error == pytest.approx(at_once.error, rel=0.02)
 
 
 def test_progress_and_history_follow_the_iterations():

@@ -104,6 +104,8 @@ def test_negative_eigenvalues_beyond_rounding_raise_and_rounding_is_clamped():
     spectrum = Eigh().prepare(MatrixSystem(torch.diag(torch.tensor([1.0, -1e-14]).double())))
     assert float(spectrum.values[0]) == 0.0
     assert spectrum.rank == 1
+    noisy = torch.diag(torch.tensor([1.0, 1e-3, 1e-11, -2e-11]).double())
+    assert Eigh().prepare(MatrixSystem(noisy)).rank == 2  # what is as small as the noise is noise
     with pytest.raises(NotPositiveDefiniteError, match="eigenvalue"):
         Eigh().prepare(MatrixSystem(-torch.eye(2).double()))
     with pytest.raises(NotPositiveDefiniteError, match="NaN"):

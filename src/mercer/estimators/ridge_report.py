@@ -19,7 +19,8 @@ def ridge_report(model: KernelRidge) -> Report:
     data, path, tuning, solved = model._data, model.alpha_path_, model.tuning_, model.solver_report_
     size = f"{len(data.rows):,} rows"
     if data.rows.is_tensor:
-        size += f", {data.rows.values.shape[1]} features"
+        d = data.rows.values.shape[1]
+        size += f", {d} feature{'s' * (d != 1)}"
     if not data.one_target:
         size += f", {data.targets.shape[1]} targets"
     lines: list[tuple[str, object]] = [("data", size), ("kernel", model.kernel_.rounded())]

@@ -97,7 +97,7 @@ def select_alpha(
     (tensor([0.0010], dtype=torch.float64), tensor([True]))
     """
     error_of = get_criterion(criterion)
-    y = Y.to(torch.float64).reshape(len(Y), -1)
+    y = Y.to(spectrum.values).reshape(len(Y), -1)
     w = positive_weights(weights, y)
     path = _check_path(alphas, spectrum).to(y.device)
     b = w.sqrt().unsqueeze(1) * y

@@ -89,7 +89,7 @@ def loo_predictions(
     >>> loo_predictions(Eigh().prepare(MatrixSystem(K)), torch.tensor([2.0, 4.0]), alpha=0.0).round(decimals=6)
     tensor([2., 1.], dtype=torch.float64)
     """
-    y = Y.to(torch.float64).reshape(len(Y), -1)
+    y = Y.to(prepared.L if isinstance(prepared, CholeskyFactor) else prepared.values).reshape(len(Y), -1)
     b = positive_weights(weights, y).sqrt().unsqueeze(1) * y
     if isinstance(prepared, CholeskyFactor):
         residuals = loo_residuals(prepared.solve(b).value, prepared.inverse_diag(), prepared.alpha, weights)

@@ -70,14 +70,10 @@ class Cholesky:
         """Solve for B (n,) or (n, t) with one alpha or one per column; each distinct alpha is factorised once."""
         rhs = right_hand_sides(B, A.shape[0])
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1])
-        value = torch.empty_like(rhs)
-        parts = []
-        for distinct in alphas.unique():
-            columns = alphas == distinct
-            part = self.prepare(A, float(distinct)).solve(rhs[:, columns])
-            value[:, columns] = part.value
-            parts.append(part)
-        worst = max(parts, key=lambda part: part.residual)
+        distinct, group = alphas.unique(return_inverse=True)
+        parts = [self.prepare(A, float(a)).solve(rhs[:, group == g]) for g, a in enumerate(distinct)]
+        value = torch.cat([part.value for part in parts], dim=1)[:, group.argsort(stable=True).argsort()]
+        worst = max(parts, key=lambda part: (not part.converged, part.residual))
         return replace(
             worst,
             value=value.reshape(B.shape),
@@ -101,7 +97,7 @@ class CholeskyFactor:
     def solve(self, B: Tensor) -> Solution:
         """X of (A + alpha I) X = B for B of shape (n,) or (n, t), refined where that lowers the backward error."""
         started = time.perf_counter()
-        rhs = right_hand_sides(B, len(self.L))
+        rhs = right_hand_sides(B, len(self.L)).to(self.L.device)
         value = self._apply_inverse(rhs)
         residual = float(self.error(value, rhs).max())
         steps = 0
@@ -156,8 +152,12 @@ class CholeskyFactor:
 def factorise_in_place(matrix: Tensor) -> bool:
     """Overwrite a symmetric row-major matrix by L^T; False where it is not positive definite."""
     columns = matrix.mT  # LAPACK's order: no copy is made
-    info = torch.empty((), dtype=torch.int32, device=matrix.device)
-    torch.linalg.cholesky_ex(columns, out=(columns, info))
+    if columns.is_cuda:
+        factor, info = torch.linalg.cholesky_ex(columns)
+        columns.copy_(factor)
+    else:
+        info = torch.empty((), dtype=torch.int32)
+        torch.linalg.cholesky_ex(columns, out=(columns, info))
     return int(info) == 0 and bool(torch.isfinite(columns.diagonal()).all())
 
 

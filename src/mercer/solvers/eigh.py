@@ -92,7 +92,7 @@ class Spectrum:
         """X of (A + alpha I) X = B for B of shape (n,) or (n, t); alpha is one number or one per column."""
         started = time.perf_counter()
         n = len(self.values)
-        rhs = right_hand_sides(B, n)
+        rhs = right_hand_sides(B, n).to(self.vectors.device)
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(rhs.device)
         value = self.vectors @ (self.inverse_values(alphas) * (self.vectors.T @ rhs))
         ridgeless = bool((alphas == 0).any())
@@ -141,7 +141,10 @@ class Spectrum:
 
 
 def decompose_in_place(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of a symmetric row-major matrix, which the vectors overwrite."""
+    """Eigenvalues and eigenvectors of a symmetric row-major matrix, which the vectors overwrite on the CPU."""
+    if matrix.is_cuda:
+        values, vectors = torch.linalg.eigh(matrix)
+        return values, vectors
     vectors = matrix.mT  # LAPACK's order: no copy is made
     values = matrix.new_empty(len(matrix))
     torch.linalg.eigh(vectors, out=(values, vectors))

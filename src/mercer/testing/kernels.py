@@ -86,6 +86,8 @@ def check_kernel(kernel: Kernel, X: Any = None, Z: Any = None, seed: int = 0) ->
         repeated = _Case(kernel, np.concatenate([case.x.values, case.x.values[:3]]), Z, rng)
         for law in (is_positive_semi_definite, has_its_diagonal, has_finite_gradients):
             law(repeated)
+        for scale in (0.1, 0.3, 3.0):  # a function may be positive definite on points far apart and not on near ones
+            is_positive_semi_definite(_Case(kernel, scale * case.x.values.numpy(), Z, rng))
 
 
 def gives_the_right_shapes(case: _Case) -> None:

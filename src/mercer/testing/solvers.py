@@ -35,6 +35,9 @@ class MatrixSystem:
     def diag(self) -> Tensor:
         return self.matrix.diagonal().clone()
 
+    def rows(self, index: Tensor) -> Tensor:
+        return self.matrix[index]
+
     def matmul(self, V: Tensor) -> Tensor:
         return self.matrix.to(V.dtype) @ V
 

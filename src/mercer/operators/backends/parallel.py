@@ -1,7 +1,7 @@
-"""Threads that each work on tiles of their own.
+"""A few threads that each work on tiles of their own.
 
-One thread per core with single-threaded torch does as well as torch's own threads on a quiet machine, and much better
-on a busy one: torch's threads meet after every operation, and each meeting waits for whichever core is late.
+Torch's own threads meet after every operation, and on a busy machine each meeting waits for whichever core is late;
+workers that share nothing but a list of strips do not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import torch
 
-_pools: dict[int, ThreadPoolExecutor] = {}
+MOST_WORKERS = 4
+"""More than this and they wait for Python's lock; further cores then serve as torch's own threads of each worker."""
+
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 _making = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
@@ -29,7 +32,7 @@ def run_workers(works: Sequence[Iterator[None]]) -> None:
             pass
         return
     stop = threading.Event()
-    pool = _pool(len(works))
+    pool = _pool(len(works), max(1, torch.get_num_threads() // len(works)))
     futures = [pool.submit(_work, work, stop) for work in works]
     try:
         wait(futures)
@@ -51,25 +54,25 @@ def _work(work: Iterator[None], stop: threading.Event) -> None:
         raise
 
 
-def _pool(size: int) -> ThreadPoolExecutor:
-    """Threads that stay, each with single-threaded torch; the setting of the calling thread is left as it was."""
+def _pool(size: int, threads_each: int) -> ThreadPoolExecutor:
+    """Threads that stay, with their own number of torch threads; the calling thread keeps the number it has."""
     with _making:
-        if size not in _pools:
+        if (size, threads_each) not in _pools:
             n_threads = torch.get_num_threads()
             pool = ThreadPoolExecutor(size, thread_name_prefix="mercer-tiles")
             ready = threading.Barrier(size + 1)
             try:
                 for _ in range(size):
-                    pool.submit(_prepare, ready)
+                    pool.submit(_prepare, threads_each, ready)
                 ready.wait()
             except BaseException:
                 ready.abort()
                 raise
             torch.set_num_threads(n_threads)  # what a worker sets is also the default of threads to come
-            _pools[size] = pool
-        return _pools[size]
+            _pools[size, threads_each] = pool
+        return _pools[size, threads_each]
 
 
-def _prepare(ready: threading.Barrier) -> None:
-    torch.set_num_threads(1)
+def _prepare(threads: int, ready: threading.Barrier) -> None:
+    torch.set_num_threads(threads)
     ready.wait()

@@ -11,15 +11,16 @@ import torch
 from torch import Tensor
 
 from mercer.core.memory import readable, require
-from mercer.operators.backends.parallel import run_workers
+from mercer.operators.backends.parallel import MOST_WORKERS, run_workers
 from mercer.operators.backends.precision import full_precision
 
 Rows = slice | Tensor
 Strip = Callable[[slice], Tensor]
 """Gives the tile of some fixed rows and the columns asked for; the next call may overwrite it."""
 
-TILE_BYTES = {"cpu": 2**21, "cuda": 2**27}
-"""Size of a tile: what the cache of one core holds, and what keeps a GPU busy."""
+TILE_BYTES = 2**20
+"""Size of a tile for each thread of a CPU: what the cache of its core holds."""
+GPU_BYTES = 2**27
 LEAST_BYTES = 2**14
 FOLDING_BYTES = 8 * 2**20
 """What preparing the operands of a whole sample takes at most besides them."""
@@ -166,7 +167,7 @@ class Tiles(ABC):
 
     def _layouts(self) -> Iterator[Layout]:
         """Layouts from the fastest to the smallest."""
-        size = TILE_BYTES.get(self.device.type, TILE_BYTES["cpu"])
+        size = TILE_BYTES * torch.get_num_threads() if self.device.type == "cpu" else GPU_BYTES
         while size >= LEAST_BYTES:
             for keep in (True, False):
                 layout = self._cut(size // self.dtype.itemsize, keep)
@@ -176,13 +177,14 @@ class Tiles(ABC):
             size //= 2
 
     def _cut(self, cells: int, keep: bool) -> Layout:
+        """Tiles that have so many cells together; few rows leave workers without work, and then one has it all."""
         n, m = max(1, self.shape[0]), max(1, self.shape[1])
-        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
-        workers = min(threads, n) if keep and self.parallel and n * m > cells else 1
-        if workers == 1:
-            cells *= threads
+        workers = 1
+        if keep and self.parallel and self.device.type == "cpu" and n * m > cells:
+            workers = min(torch.get_num_threads(), MOST_WORKERS, n)
+        cells //= workers
         columns = min(m, max(4 * math.isqrt(cells), cells // n))
-        rows = min(cells // columns, -(-n // workers))
+        rows = min(max(1, cells // columns), -(-n // workers))
         return Layout(rows, columns, workers, keep, mirror=False)
 
     def _bytes(self, layout: Layout, t: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -51,15 +52,24 @@ class TracedTiles(Tiles):
     def strips(self, layout: Layout) -> Callable[[Rows], Strip]:
         buffers = self._buffers(layout.rows * layout.columns)
 
+        @cache
+        def tiles(n_rows: int, n_columns: int) -> list[Tensor]:
+            return [buffer[: n_rows * n_columns].view(n_rows, n_columns) for buffer in buffers]
+
+        def right(start: int, stop: int) -> list[Tensor]:
+            return self.right.at(slice(start, stop))
+
+        if layout.keep:
+            right = cache(right)
+
         def strip_of(rows: Rows) -> Strip:
             left = self.left.at(rows)
             n_rows = len(rows) if isinstance(rows, Tensor) else rows.stop - rows.start
 
             def strip(columns: slice) -> Tensor:
-                shape = (n_rows, columns.stop - columns.start)
-                tiles = [buffer[: shape[0] * shape[1]].view(shape) for buffer in buffers]
                 same = coincidences(rows, columns, self.device) if self.one_sample else None
-                return self._run(left, self.right.at(columns), tiles, same)
+                places = tiles(n_rows, columns.stop - columns.start)
+                return self._run(left, right(columns.start, columns.stop), places, same)
 
             return strip
 

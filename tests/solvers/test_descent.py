@@ -1,0 +1,185 @@
+"""Laws of the solvers that descend: gradient descent and EigenPro."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mercer.core.errors import NotPositiveDefiniteError
+from mercer.kernels import Gaussian, Laplace
+from mercer.operators import gram
+from mercer.solvers import Cholesky
+from mercer.solvers.eigenpro import EigenPro, Flattened
+from mercer.solvers.gradient_descent import GradientDescent, largest_eigenvalue
+from mercer.solvers.products import Products
+from mercer.testing.solvers import MatrixSystem
+
+
+def sample(n=120, d=2, seed=0, dtype=torch.float64):
+    return torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def noisy(n=300, noise=0.5):
+    X = sample(n)
+    return X, X.sum(1).sin() + noise * sample(n, 1, seed=7)[:, 0]
+
+
+# Gradient descent
+
+
+@pytest.mark.parametrize("steps", [1, 7, 60])
+def test_gradient_descent_is_its_spectral_filter(steps):
+    A, B = Laplace()(sample()), sample(120, 2, seed=1)
+    alphas = torch.tensor([0.0, 0.5]).double()
+    solution = GradientDescent(max_iter=steps, step=0.01).solve(MatrixSystem(A), B, alphas)
+    values, vectors = torch.linalg.eigh(A)
+    shifted = values.unsqueeze(1) + alphas
+    expected = vectors @ ((1 - (1 - 0.01 * shifted) ** steps) / shifted * (vectors.T @ B))
+    assert solution.iterations == steps
+    torch.testing.assert_close(solution.value, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_step_is_one_over_the_largest_eigenvalue():
+    for A in (Gaussian()(sample()), torch.zeros(5, 5).double(), torch.eye(4).double()):
+        exact = float(torch.linalg.eigvalsh(A)[-1])
+        found = largest_eigenvalue(Products.of(MatrixSystem(A)), torch.Generator().manual_seed(0))
+        assert exact * (1 - 1e-12) <= found <= exact * 1.001
+
+
+def test_gradient_descent_arrives_at_the_ridge_solution():
+    A, b = MatrixSystem(Laplace()(sample())), sample()[:, 0]
+    solution = GradientDescent(max_iter=3000, tol=1e-8).solve(A, b, 1.0)
+    assert solution.converged
+    torch.testing.assert_close(solution.value, Cholesky().solve(A, b, 1.0).value, rtol=0, atol=1e-7)
+
+
+def test_early_stopping_comes_close_to_the_best_ridge_and_leaves_held_out_rows_alone():
+    X, y = noisy()
+    test, truth = sample(400, seed=3), sample(400, seed=3).sum(1).sin()
+    A = MatrixSystem(Gaussian(0.5)(X))
+    ridge = min(
+        float((Gaussian(0.5)(test, X) @ Cholesky().solve(A, y, alpha).value - truth).norm())
+        for alpha in torch.logspace(-3, 2, 11).tolist()
+    )
+    seen = []
+    solver = GradientDescent(max_iter=2000, validation=0.2, callback=lambda step, error: seen.append(error))
+    solution = solver.solve(A, y)
+    stopped = float((Gaussian(0.5)(test, X) @ solution.value - truth).norm())
+    assert solution.converged
+    assert solution.iterations < 2000
+    assert "like a ridge of about" in solution.reason
+    assert int((solution.value == 0).sum()) == 60
+    assert stopped < 1.3 * ridge
+    assert min(seen) < seen[-1]
+
+
+def test_gradient_descent_that_diverges_or_is_cut_short_says_so():
+    A, b = MatrixSystem(Laplace()(sample())), sample()[:, 0]
+    short = GradientDescent(max_iter=3).solve(A, b)
+    assert not short.converged
+    assert "max_iter=3 is spent" in short.reason
+    wild = GradientDescent(step=10.0).solve(A, b)
+    assert not wild.converged
+    assert "too long" in wild.reason
+    assert bool(torch.isfinite(wild.value).all())
+
+
+# EigenPro
+
+
+def test_eigenpro_without_validation_solves_the_system():
+    A, b = MatrixSystem(Laplace(3.0)(sample())), sample().sum(1).sin()
+    solution = EigenPro(max_epochs=400, validation=0.0, tol=1e-5).solve(A, b)
+    assert solution.converged
+    assert float((A.matrix @ solution.value - b).norm() / b.norm()) == pytest.approx(solution.residual, rel=1e-6)
+    assert solution.residual <= 1e-5
+
+
+def test_eigenpro_with_a_ridge_solves_the_ridge_system():
+    A, B = MatrixSystem(Gaussian()(sample())), sample(120, 2, seed=1)
+    solution = EigenPro(max_epochs=300, validation=0.0, tol=1e-6).solve(A, B, torch.tensor([0.3, 1.0]))
+    assert solution.converged
+    exact = Cholesky().solve(A, B, torch.tensor([0.3, 1.0]))
+    torch.testing.assert_close(solution.value, exact.value, rtol=0, atol=1e-4)
+
+
+def test_flattening_the_spectrum_saves_epochs():
+    A, b = MatrixSystem(Laplace(3.0)(sample(300))), sample(300).sum(1).sin()
+    few, many = (EigenPro(30, 0.0, n_eigenpairs=q, batch_size=30).solve(A, b).residual for q in (1, 30))
+    assert many < few / 3
+
+
+def test_the_flattened_kernel_has_the_promised_eigenvalues_on_the_whole_sample():
+    A = Laplace(3.0)(sample())
+    rows = torch.arange(120)
+    flat = Flattened.of(Products.of(MatrixSystem(A)), rows, rows, 10)
+    dense = A - flat.images.T @ (flat.damping.unsqueeze(1) * flat.images)
+    before, after = (torch.linalg.eigvalsh(M).flip(0) for M in (A, dense))
+    torch.testing.assert_close(after[:11], before[10].expand(11))
+    assert flat.peak == pytest.approx(float(dense.diagonal().max()))
+    assert flat.slope == pytest.approx(float(before[10]) / 120)
+
+
+def test_eigenpro_stops_by_validation_at_an_error_close_to_ridge():
+    X, y = noisy(noise=0.3)
+    test, truth = sample(400, seed=3), sample(400, seed=3).sum(1).sin()
+    K = gram(Laplace(2.0), X)
+    ridge = float((Laplace(2.0)(test, X) @ Cholesky().solve(K, y, 0.3).value - truth).norm())
+    solution = EigenPro(max_epochs=60).solve(K, y)
+    assert solution.converged
+    assert solution.iterations < 60
+    assert "validation error" in solution.reason
+    assert int((solution.value == 0).sum()) == 30
+    assert float((Laplace(2.0)(test, X) @ solution.value - truth).norm()) < 1.3 * ridge
+
+
+def test_eigenpro_repeats_with_its_seed_and_takes_duplicates_and_float32():
+    X = torch.cat([sample(80, dtype=torch.float32)] * 2)
+    K, y = gram(Gaussian(), X), X[:, 0]
+    first, again, other = (EigenPro(5, seed=s).solve(K, y) for s in (1, 1, 2))
+    assert torch.equal(first.value, again.value)
+    assert not torch.equal(first.value, other.value)
+    assert bool(torch.isfinite(first.value).all())
+
+
+def test_a_step_that_is_too_long_is_shortened(monkeypatch):
+    A, b = MatrixSystem(Laplace(3.0)(sample())), sample().sum(1).sin()
+    epoch = EigenPro._descend
+
+    def too_long(self, descent, generator):
+        descent.step *= 12
+        return epoch(self, descent, generator)
+
+    monkeypatch.setattr(EigenPro, "_descend", too_long)
+    solution = EigenPro(max_epochs=30, validation=0.0).solve(A, b)
+    assert bool(torch.isfinite(solution.value).all())
+    assert solution.residual < 0.1
+
+
+@pytest.mark.parametrize("solver", [GradientDescent, EigenPro])
+def test_an_interrupt_keeps_what_was_found(solver):
+    def stop(step, error):
+        if step == 2:
+            raise KeyboardInterrupt
+
+    A, b = MatrixSystem(Laplace()(sample())), sample()[:, 0]
+    solution = solver(callback=stop).solve(A, b)
+    assert not solution.converged
+    assert "interrupted" in solution.reason
+    assert solution.residual < 1
+
+
+def test_bad_options_are_named():
+    A = MatrixSystem(torch.eye(4).double())
+    for options in ({"max_iter": 0}, {"step": -1.0}, {"tol": 0.0}):
+        with pytest.raises(ValueError, match="GradientDescent"):
+            GradientDescent(**options)
+    for options in ({"max_epochs": 0}, {"batch_size": 0}, {"tol": 0.0}):
+        with pytest.raises(ValueError, match="EigenPro"):
+            EigenPro(**options)
+    with pytest.raises(ValueError, match=r"validation=1\.5"):
+        GradientDescent(validation=1.5).solve(A, torch.ones(4))
+    with pytest.raises(ValueError, match="leaves nothing"):
+        EigenPro(validation=0.01).solve(A, torch.ones(4))
+    with pytest.raises(NotPositiveDefiniteError):
+        EigenPro(validation=0.0).solve(MatrixSystem(torch.tensor([[1.0, 2.0], [2.0, 1.0]]).double()), torch.ones(2))
