@@ -19,8 +19,8 @@ from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, mend_near_p
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.lowering import Plan
 
-CHUNK_CELLS = 2**18
-"""Numbers folded at a time, so that temporary copies stay small."""
+CHUNK_CELLS = 2**15
+"""Numbers folded at a time: temporary copies stay small, and torch uses one thread."""
 
 
 class TileInput(ABC):
@@ -266,34 +266,15 @@ def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtyp
     return Same(statistic, dtype) if statistic.kind == "same" else EndValues(statistic, dtype)
 
 
-class Operands:
-    """What the inputs of a program need of one sample, kept for all rows or made for some of them when asked."""
-
-    def __init__(self, points: Points, builders: list[Callable[[Points], Tensor]]) -> None:
-        self.points, self.builders = points, builders
-        self.kept: list[Tensor] | None = None
-
-    def keep(self, keep: bool) -> None:
-        """Hold the operands of all rows from now on, or do not."""
-        if not keep:
-            self.kept = None
-        elif self.kept is None:
-            self.kept = [self._all_rows(build) for build in self.builders]
-
-    def at(self, rows: slice | Tensor) -> list[Tensor]:
-        if self.kept is not None:
-            return [operand[rows] for operand in self.kept]
-        part = self.points.take(rows)
-        return [build(part) for build in self.builders]
-
-    def _all_rows(self, build: Callable[[Points], Tensor]) -> Tensor:
-        first = build(self.points.take(slice(0, 1)))
-        operand = first.new_empty(len(self.points), first.shape[1])
-        start = 0
-        for chunk in row_chunks(self.points, first.shape[1]):
-            operand[start : start + len(chunk)] = build(chunk)
-            start += len(chunk)
-        return operand
+def operand_of_all(build: Callable[[Points], Tensor], points: Points) -> Tensor:
+    """The operand of all rows, built some rows at a time."""
+    first = build(points.take(slice(0, 1)))
+    operand = first.new_empty(len(points), first.shape[1])
+    start = 0
+    for chunk in row_chunks(points, first.shape[1]):
+        operand[start : start + len(chunk)] = build(chunk)
+        start += len(chunk)
+    return operand
 
 
 def row_chunks(points: Points, n_columns: int) -> Iterator[Points]:

@@ -22,15 +22,15 @@ TILE_BYTES = 2**20
 """Size of a tile for each thread of a CPU: what the cache of its core holds."""
 GPU_BYTES = 2**27
 LEAST_BYTES = 2**14
-FOLDING_BYTES = 8 * 2**20
-"""What preparing the operands of a whole sample takes at most besides them."""
+FOLDING_BYTES = 2**20
+"""What preparing the operands of all columns takes besides them."""
 
 
 @dataclass(frozen=True)
 class Layout:
     """How a product is cut: tiles of rows x columns, by how many workers at once.
 
-    `keep` holds the operands of all rows, else they are made again for each tile; `mirror` uses each tile of a
+    `keep` holds the operands of all columns, else they are made again for each tile; `mirror` uses each tile of a
     symmetric matrix twice.
     """
 
@@ -64,7 +64,7 @@ class Tiles(ABC):
         """The tiles of K(z, x)."""
 
     def keep(self, keep: bool) -> None:  # noqa: B027 - by default there is nothing to hold
-        """Hold the operands of all rows from now on, or do not."""
+        """Hold the operands of all columns from now on, or do not."""
 
     def product(self, V: Tensor, budget: int) -> Tensor:
         """K @ V for V of shape (m,) or (m, t)."""
@@ -194,9 +194,9 @@ class Tiles(ABC):
         sums = n * t * (item + 8 * layout.workers) if layout.mirror else n * t * item
         tile = layout.rows * layout.columns * self.cell_bytes
         vectors = (layout.rows * (8 + item) + layout.columns * item) * t
-        operands = 0 if layout.keep else 3 * (layout.rows + layout.columns) * self.row_bytes
-        kept = (n + m) * self.row_bytes + min(FOLDING_BYTES, 4 * max(n, m) * self.row_bytes) if layout.keep else 0
-        return sums + kept + layout.workers * (tile + vectors + operands)
+        made = layout.rows if layout.keep else layout.rows + layout.columns
+        kept = m * self.row_bytes + FOLDING_BYTES if layout.keep else 0
+        return sums + kept + layout.workers * (tile + vectors + 4 * made * self.row_bytes)
 
 
 def slices(start: int, stop: int, step: int) -> Iterator[slice]:

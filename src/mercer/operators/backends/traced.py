@@ -13,7 +13,7 @@ from mercer.core.arrays import Points
 from mercer.core.symbols import Program
 from mercer.kernels.maths import matern
 from mercer.operators.backends.lowering import lower
-from mercer.operators.backends.statistics import Operands, tile_inputs
+from mercer.operators.backends.statistics import operand_of_all, tile_inputs
 from mercer.operators.backends.tiles import Layout, Rows, Strip, Tiles
 
 Places = tuple[Tensor, Tensor]
@@ -23,7 +23,7 @@ BESSEL_BYTES = 72
 
 
 class TracedTiles(Tiles):
-    """Evaluates a `Program` tile by tile; the operands of both samples are kept between products when they fit."""
+    """Evaluates a `Program` tile by tile; the operands of the columns are kept between products when they fit."""
 
     parallel = True
 
@@ -33,8 +33,7 @@ class TracedTiles(Tiles):
         self.on_diagonal = lower(program, same=self.one_sample)
         self.off_diagonal = lower(program, same=False, factors=self.on_diagonal.factors)
         self.inputs = tile_inputs(program, self.on_diagonal, x, z, dtype)
-        self.left = Operands(x, [source.left for source in self.inputs])
-        self.right = Operands(z, [source.right for source in self.inputs])
+        self.kept: list[Tensor] | None = None
         self.needs_wide = any(source.dtype != dtype for source in self.inputs)
         self.row_bytes = sum(source.width * source.dtype.itemsize for source in self.inputs)
         self.cell_bytes = self._cell_bytes()
@@ -46,8 +45,10 @@ class TracedTiles(Tiles):
         return TracedTiles(self.program, self.z, self.x, self.dtype, self.device)
 
     def keep(self, keep: bool) -> None:
-        self.left.keep(keep)
-        self.right.keep(keep)
+        if not keep:
+            self.kept = None
+        elif self.kept is None:
+            self.kept = [operand_of_all(source.right, self.z) for source in self.inputs]
 
     def strips(self, layout: Layout) -> Callable[[Rows], Strip]:
         buffers = self._buffers(layout.rows * layout.columns)
@@ -56,19 +57,23 @@ class TracedTiles(Tiles):
         def tiles(n_rows: int, n_columns: int) -> list[Tensor]:
             return [buffer[: n_rows * n_columns].view(n_rows, n_columns) for buffer in buffers]
 
-        def right(start: int, stop: int) -> list[Tensor]:
-            return self.right.at(slice(start, stop))
+        def made(start: int, stop: int) -> list[Tensor]:
+            points = self.z.take(slice(start, stop))
+            return [source.right(points) for source in self.inputs]
 
-        if layout.keep:
-            right = cache(right)
+        @cache
+        def kept(start: int, stop: int) -> list[Tensor]:
+            return [operand[start:stop] for operand in self.kept or ()]
+
+        right = kept if layout.keep else made
 
         def strip_of(rows: Rows) -> Strip:
-            left = self.left.at(rows)
-            n_rows = len(rows) if isinstance(rows, Tensor) else rows.stop - rows.start
+            points = self.x.take(rows)
+            left = [source.left(points) for source in self.inputs]
 
             def strip(columns: slice) -> Tensor:
                 same = coincidences(rows, columns, self.device) if self.one_sample else None
-                places = tiles(n_rows, columns.stop - columns.start)
+                places = tiles(len(points), columns.stop - columns.start)
                 return self._run(left, right(columns.start, columns.stop), places, same)
 
             return strip
