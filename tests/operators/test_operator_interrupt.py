@@ -5,14 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
 
 import pytest
-import torch
-
-from mercer.operators.backends.parallel import run_workers
 
 LONG_PRODUCT = """
 import sys, time
@@ -49,34 +44,3 @@ def test_ctrl_c_interrupts_a_long_product(threads: int) -> None:
         assert child.stdout.readline() == "interrupted\n"
         assert time.monotonic() - asked < 30  # the whole product takes minutes
         assert child.wait(timeout=30) == 0
-
-
-def test_an_error_in_one_worker_stops_the_others_and_is_raised() -> None:
-    steps = 0
-
-    def endless() -> Iterator[None]:
-        nonlocal steps
-        while True:
-            steps += 1
-            time.sleep(0.001)
-            yield
-
-    def failing() -> Iterator[None]:
-        yield
-        raise ValueError("tile 7")
-
-    with pytest.raises(ValueError, match="tile 7"):
-        run_workers([endless(), failing(), endless()])
-    stopped_at = steps
-    time.sleep(0.02)
-    assert steps == stopped_at
-
-
-@pytest.mark.usefixtures("two_workers")
-def test_threads_made_after_a_product_have_torch_threads_as_before() -> None:
-    run_workers([iter([None]), iter([None])])
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
-    thread.start()
-    thread.join()
-    assert seen == [2]

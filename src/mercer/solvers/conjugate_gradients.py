@@ -15,9 +15,12 @@ Progress = Callable[[int, float], None]
 """Told the iteration and the largest relative residual."""
 
 CHECK_EVERY = 10
+CHECK_ACCURATELY_EVERY, GAIN = 100, 1e-2  # a costly check has to wait for this gain
 STRIKES = 3  # checks without progress, at residuals of the size of rounding errors, that end a column
 ROUNDING = 10
 DIVERGED = 1e8
+
+EPS = torch.finfo(torch.float64).eps
 
 CONVERGED, RUNNING, STAGNATED, DIVERGING, INDEFINITE, INTERRUPTED = range(6)
 
@@ -39,7 +42,8 @@ def conjugate_gradients(
     *,
     tol: float,
     max_iter: int,
-    precision: float = torch.finfo(torch.float64).eps,
+    precision: float = EPS,
+    accurate: Map | None = None,
     start: Tensor | None = None,
     callback: Progress | None = None,
 ) -> Iterates:
@@ -50,6 +54,9 @@ def conjugate_gradients(
     carried along; a column whose two residuals have parted restarts from there. The best iterate is kept, and a column
     that has arrived is dropped. An interrupt from the keyboard ends the search with what it has.
 
+    `precision` is the rounding error of `product`. Where a float64 version of it is given as `accurate`, that is what
+    true residuals are computed with, each time a hundredth of the last one seems to be left: iterative refinement.
+
     References: Hestenes and Stiefel, *Methods of conjugate gradients for solving linear systems*, 1952; van der Vorst
     and Ye, *Residual replacement strategies for Krylov subspace iterative methods*, 2000.
 
@@ -58,7 +65,8 @@ def conjugate_gradients(
     >>> found.iterations, found.value[:, 0].round(decimals=6)
     (3, tensor([1.0000, 0.5000, 0.3333], dtype=torch.float64))
     """
-    search = _Search(product, precondition, B, tol, precision, start)
+    search = _Search(product, accurate, precondition, B, tol, precision, start)
+    every = CHECK_EVERY if accurate is None else CHECK_ACCURATELY_EVERY
     iterations = 0
     try:
         while len(search.columns) and iterations < max_iter:
@@ -66,7 +74,7 @@ def conjugate_gradients(
             iterations += 1
             if callback is not None:
                 callback(iterations, search.largest())
-            if iterations % CHECK_EVERY == 0 or iterations == max_iter or search.has_to_be_checked():
+            if iterations % every == 0 or iterations == max_iter or search.has_to_be_checked():
                 search.check()
     except KeyboardInterrupt:
         search.fate[search.columns] = INTERRUPTED
@@ -77,15 +85,25 @@ class _Search:
     """The state of the columns that are still running, and the best of all."""
 
     def __init__(
-        self, product: Map, precondition: Map, B: Tensor, tol: float, precision: float, start: Tensor | None
+        self,
+        product: Map,
+        accurate: Map | None,
+        precondition: Map,
+        B: Tensor,
+        tol: float,
+        precision: float,
+        start: Tensor | None,
     ) -> None:
         self.product, self.precondition, self.B, self.tol, self.precision = product, precondition, B, tol, precision
+        self.judge, self.judge_precision, self.gain = product, precision, 0.0
+        if accurate is not None:
+            self.judge, self.judge_precision, self.gain = accurate, EPS, GAIN
         self.norm = B.norm(dim=0)
         self.best = torch.zeros_like(B)
         self.residual = (self.norm > 0).to(B)
         residual = B
         if start is not None:
-            begun = B - product(start, torch.arange(B.shape[1], device=B.device))
+            begun = B - self.judge(start, torch.arange(B.shape[1], device=B.device))
             ratio = begun.norm(dim=0) / self.norm
             better = ratio < self.residual
             self.best = torch.where(better, start, self.best)
@@ -100,6 +118,7 @@ class _Search:
         self.broken = torch.zeros_like(self.columns)
         self.strikes = torch.zeros_like(self.columns)
         self.anchor = self.residual[self.columns]
+        self.goal = (self.gain * self.anchor).clamp(min=tol)
         self.stretch = torch.zeros_like(self.anchor)  # the most that M has been seen to stretch a direction by
 
     def step(self) -> None:
@@ -129,11 +148,11 @@ class _Search:
 
     def has_to_be_checked(self) -> bool:
         """Whether no running column has anything to gain from another step, as far as the carried residuals tell."""
-        return bool(((self.relative() <= self.tol) | (self.broken > 0)).all())
+        return bool(((self.relative() <= self.goal) | (self.broken > 0)).all())
 
     def check(self) -> None:
         """Compute the true residuals, keep what is best and drop the columns that have ended."""
-        true = self.B[:, self.columns] - self.product(self.X, self.columns)
+        true = self.B[:, self.columns] - self.judge(self.X, self.columns)
         size = true.norm(dim=0) / self.norm[self.columns]
         drift = (true - self.R).norm(dim=0) / self.norm[self.columns]
         better = size < self.residual[self.columns]
@@ -141,7 +160,7 @@ class _Search:
         self.residual[self.columns[better]] = size[better]
         advanced = size < 0.5 * self.anchor
         lost = ~(drift <= 0.5 * size)
-        rounding = self.precision * self.stretch * self.X.norm(dim=0) / self.norm[self.columns]
+        rounding = self.judge_precision * self.stretch * self.X.norm(dim=0) / self.norm[self.columns]
         self.anchor = torch.where(advanced, size, self.anchor)
         self.strikes = torch.where(advanced, 0, self.strikes + (lost | (self.anchor <= ROUNDING * rounding)))
         fate = torch.where(self.strikes >= STRIKES, STAGNATED, RUNNING)
@@ -149,7 +168,7 @@ class _Search:
         fate = torch.where(torch.isfinite(size) & (size < DIVERGED), fate, DIVERGING)
         fate = torch.where(size <= self.tol, CONVERGED, fate)
         self.fate[self.columns] = fate
-        self.R = true
+        self.R, self.goal = true, (self.gain * size).clamp(min=self.tol)
         self.fresh |= lost
         self._keep(fate == RUNNING)
 
@@ -158,5 +177,5 @@ class _Search:
             return
         for name in ("X", "R", "P", "previous"):
             setattr(self, name, getattr(self, name)[:, running])
-        for name in ("columns", "rho", "fresh", "broken", "strikes", "anchor", "stretch"):
+        for name in ("columns", "rho", "fresh", "broken", "strikes", "anchor", "stretch", "goal"):
             setattr(self, name, getattr(self, name)[running])

@@ -39,10 +39,12 @@ class PCG:
     max_iter : largest number of iterations.
     preconditioner : "pivoted" (randomly pivoted Cholesky), "nystrom" (random sketch), None, or an object with
         ``apply(R, alpha)`` and ``note``.
-    rank : columns of F; by default 4 sqrt(n) between 200 and 2000, fewer where memory is short.
+    rank : columns of F; by default 8 sqrt(n) between 200 and 2000, fewer where memory is short.
     warm_start : a first guess of the shape of B; ignored for columns where zero is a better one.
     seed : of the random pivots or the sketch.
     memory_budget : bytes or text such as "2GiB" for the preconditioner; half of what is free by default.
+    accurate : the same system with float64 products, for true residuals only: with it, fast float32 products reach
+        any `tol` that float64 does, at the price of a few slow products.
     callback : called with the iteration and the largest relative residual. An interrupt from the keyboard, there or
         anywhere, ends the solve with the best iterate so far.
 
@@ -64,6 +66,7 @@ class PCG:
     warm_start: Tensor | None = field(default=None, repr=False, compare=False)
     seed: int = 0
     memory_budget: int | str | None = None
+    accurate: System | None = field(default=None, repr=False, compare=False)
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +118,9 @@ class PreparedPCG:
         options, products = self.options, self.products
         rhs = right_hand_sides(B, products.n).to(products.device)
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
+        accurate = None if options.accurate is None else Products.of(options.accurate)
+        if accurate is not None and accurate.n != products.n:
+            raise InputError(f"accurate has {accurate.n} rows but the system has {products.n}.")
         found = cg.conjugate_gradients(
             lambda V, columns: products.matmul(V) + alphas[columns] * V,
             rhs,
@@ -122,6 +128,7 @@ class PreparedPCG:
             tol=options.tol,
             max_iter=options.max_iter,
             precision=products.precision,
+            accurate=None if accurate is None else lambda V, columns: accurate.matmul(V) + alphas[columns] * V,
             start=_start(options.warm_start, rhs),
             callback=options.callback,
         )
@@ -137,17 +144,18 @@ class PreparedPCG:
         )
 
     def _account(self, found: cg.Iterates) -> str:
-        ending = how_it_ended(found, self.options.max_iter, self.products.precision_name)
+        judged_by = self.products if self.options.accurate is None else Products.of(self.options.accurate)
+        ending = how_it_ended(found, self.options.max_iter, judged_by.precision_name)
         return "; ".join(part for part in (ending, getattr(self.preconditioner, "note", "")) if part)
 
 
 def automatic_rank(n: int, budget: int) -> int:
-    """4 sqrt(n) columns between 200 and 2000, never more than n or than half of the budget can hold three times.
+    """8 sqrt(n) columns between 200 and 2000, never more than n or than half of the budget can hold three times.
 
     >>> automatic_rank(100, 2**30), automatic_rank(40_000, 2**34), automatic_rank(10**6, 2**34)
-    (100, 800, 357)
+    (100, 1600, 357)
     """
-    wanted = min(max(int(4 * n**0.5), SMALLEST_RANK), LARGEST_RANK)
+    wanted = min(max(int(8 * n**0.5), SMALLEST_RANK), LARGEST_RANK)
     fitting = budget // (2 * 3 * 8 * n)
     return max(1, min(wanted, fitting, n))
 

@@ -5,30 +5,32 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from mercer.core.memory import readable, require
-from mercer.operators.backends.parallel import MOST_WORKERS, run_workers
 from mercer.operators.backends.precision import full_precision
 
 Rows = slice | Tensor
 Strip = Callable[[slice], Tensor]
 """Gives the tile of some fixed rows and the columns asked for; the next call may overwrite it."""
 
-TILE_BYTES = 2**20
-"""Size of a tile for each thread of a CPU: what the cache of its core holds."""
+TILE_BYTES = 2**22
+"""Size of a tile on a CPU: small enough for the caches, large enough that torch's threads are worth their meeting."""
 GPU_BYTES = 2**27
 LEAST_BYTES = 2**14
+LEFT_STRIPS = 16
+"""Strips of rows whose operands are made together."""
 FOLDING_BYTES = 2**20
 """What preparing the operands of all columns takes besides them."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a product is cut: tiles of rows x columns, by how many workers at once.
+    """How a product is cut: into tiles of rows x columns.
 
     `keep` holds the operands of all columns, else they are made again for each tile; `mirror` uses each tile of a
     symmetric matrix twice.
@@ -36,17 +38,14 @@ class Layout:
 
     rows: int
     columns: int
-    workers: int
     keep: bool
-    mirror: bool
+    mirror: bool = False
 
 
 class Tiles(ABC):
     """A Gram matrix K(x, z) given tile by tile; `one_sample` when z is x and the matrix is symmetric."""
 
     notes: tuple[str, ...] = ()
-    parallel = False
-    """Whether tiles can be evaluated in several threads."""
     cell_bytes: int
     """Working memory for each cell of a tile."""
     row_bytes = 0
@@ -74,82 +73,55 @@ class Tiles(ABC):
     def write_rows(self, index: Tensor, out: Tensor, budget: int) -> None:
         """Write the rows of K at `index` to `out`."""
         layout = self._layout(0, budget)
-
-        def write(_: int, strip_of: Callable[[Rows], Strip], part: slice) -> Iterator[None]:
-            strip = strip_of(index[part])
-            for columns in slices(0, self.shape[1], layout.columns):
-                out[part, columns] = strip(columns)
-                yield
-
-        self._sweep(write, len(index), layout)
+        with self._evaluating(layout) as strip_of:
+            for part in slices(0, len(index), layout.rows):
+                strip = strip_of(index[part])
+                for columns in slices(0, self.shape[1], layout.columns):
+                    out[part, columns] = strip(columns)
 
     def write_dense(self, out: Tensor, budget: int) -> None:
         """Write K to `out`; for one sample the part below the diagonal mirrors the part above it."""
         layout = self._layout(0, budget)
-
-        def write(_: int, strip_of: Callable[[Rows], Strip], rows: slice) -> Iterator[None]:
-            strip = strip_of(rows)
-            for columns in slices(rows.start if self.one_sample else 0, self.shape[1], layout.columns):
-                tile = out[rows, columns] = strip(columns)
+        with self._evaluating(layout) as strip_of:
+            for rows in slices(0, self.shape[0], layout.rows):
+                strip = strip_of(rows)
+                for columns in slices(rows.start if self.one_sample else 0, self.shape[1], layout.columns):
+                    tile = out[rows, columns] = strip(columns)
+                    if self.one_sample:
+                        out[columns, rows] = tile.T
                 if self.one_sample:
-                    out[columns, rows] = tile.T
-                yield
-            if self.one_sample:
-                square = out[rows, rows]
-                square.copy_(square.triu() + square.triu(1).T)
-
-        self._sweep(write, self.shape[0], layout)
+                    square = out[rows, rows]
+                    square.copy_(square.triu() + square.triu(1).T)
 
     def _plain_product(self, V: Tensor, layout: Layout) -> Tensor:
         out = V.new_empty(self.shape[0], *V.shape[1:])
-
-        def multiply(_: int, strip_of: Callable[[Rows], Strip], rows: slice) -> Iterator[None]:
-            strip = strip_of(rows)
-            total = torch.zeros_like(out[rows], dtype=torch.float64)
-            for columns in slices(0, self.shape[1], layout.columns):
-                total += strip(columns) @ V[columns]
-                yield
-            out[rows] = total
-
-        self._sweep(multiply, self.shape[0], layout)
+        with self._evaluating(layout) as strip_of:
+            for rows in slices(0, self.shape[0], layout.rows):
+                strip = strip_of(rows)
+                total = torch.zeros_like(out[rows], dtype=torch.float64)
+                for columns in slices(0, self.shape[1], layout.columns):
+                    total += strip(columns) @ V[columns]
+                out[rows] = total
         return out
 
     def _mirrored_product(self, V: Tensor, layout: Layout) -> Tensor:
         """Each tile right of the diagonal is used twice, as itself and as its mirror image below."""
-        totals = torch.zeros(layout.workers, *V.shape, dtype=torch.float64, device=V.device)
+        total = torch.zeros_like(V, dtype=torch.float64)
+        with self._evaluating(layout) as strip_of:
+            for rows in slices(0, len(V), layout.rows):
+                strip = strip_of(rows)
+                for columns in slices(rows.start, len(V), layout.columns):
+                    tile = strip(columns)
+                    total[rows] += tile @ V[columns]
+                    below = slice(max(rows.stop, columns.start), columns.stop)
+                    total[below] += tile[:, below.start - columns.start :].T @ V[rows]
+        return total.to(self.dtype)
 
-        def multiply(worker: int, strip_of: Callable[[Rows], Strip], rows: slice) -> Iterator[None]:
-            strip, total = strip_of(rows), totals[worker]
-            for columns in slices(rows.start, len(V), layout.columns):
-                tile = strip(columns)
-                total[rows] += tile @ V[columns]
-                below = slice(max(rows.stop, columns.start), columns.stop)
-                total[below] += tile[:, below.start - columns.start :].T @ V[rows]
-                yield
-
-        self._sweep(multiply, len(V), layout, share=False)
-        return totals.sum(0).to(self.dtype)
-
-    def _sweep(
-        self,
-        visit: Callable[[int, Callable[[Rows], Strip], slice], Iterator[None]],
-        n_rows: int,
-        layout: Layout,
-        *,
-        share: bool = True,
-    ) -> None:
-        """Visit all strips of rows; workers share them as they come free, or each has its own and the sum an order."""
-        parts = list(slices(0, n_rows, layout.rows))
-        common = iter(parts)
-
-        def work(worker: int) -> Iterator[None]:
-            strip_of = self.strips(layout)
-            for part in common if share else parts[worker :: layout.workers]:
-                yield from visit(worker, strip_of, part)
-
+    @contextmanager
+    def _evaluating(self, layout: Layout) -> Iterator[Callable[[Rows], Strip]]:
         with torch.no_grad(), full_precision(self.device):
             self.keep(layout.keep)
-            run_workers([work(worker) for worker in range(layout.workers)])
+            yield self.strips(layout)
 
     def _layout(self, t: int, budget: int) -> Layout:
         """The fastest layout whose product with t columns stays within the budget."""
@@ -167,7 +139,7 @@ class Tiles(ABC):
 
     def _layouts(self) -> Iterator[Layout]:
         """Layouts from the fastest to the smallest."""
-        size = TILE_BYTES * torch.get_num_threads() if self.device.type == "cpu" else GPU_BYTES
+        size = TILE_BYTES if self.device.type == "cpu" else GPU_BYTES
         while size >= LEAST_BYTES:
             for keep in (True, False):
                 layout = self._cut(size // self.dtype.itemsize, keep)
@@ -177,26 +149,22 @@ class Tiles(ABC):
             size //= 2
 
     def _cut(self, cells: int, keep: bool) -> Layout:
-        """Tiles that have so many cells together; few rows leave workers without work, and then one has it all."""
+        """Tiles of so many cells, wider than high: few rows at a time need few operands made."""
         n, m = max(1, self.shape[0]), max(1, self.shape[1])
-        workers = 1
-        if keep and self.parallel and self.device.type == "cpu" and n * m > cells:
-            workers = min(torch.get_num_threads(), MOST_WORKERS, n)
-        cells //= workers
-        columns = min(m, max(4 * math.isqrt(cells), cells // n))
-        rows = min(max(1, cells // columns), -(-n // workers))
-        return Layout(rows, columns, workers, keep, mirror=False)
+        columns = min(m, max(2 * math.isqrt(cells), cells // n))
+        return Layout(min(max(1, cells // columns), n), columns, keep)
 
     def _bytes(self, layout: Layout, t: int) -> int:
         """Memory a product with t columns allocates at its peak."""
         n, m = self.shape
         item = self.dtype.itemsize
-        sums = n * t * (item + 8 * layout.workers) if layout.mirror else n * t * item
+        sums = n * t * (item + 8) if layout.mirror else n * t * item
         tile = layout.rows * layout.columns * self.cell_bytes
         vectors = (layout.rows * (8 + item) + layout.columns * item) * t
-        made = layout.rows if layout.keep else layout.rows + layout.columns
+        block = min(n, LEFT_STRIPS * layout.rows)
+        made = block if layout.keep else block + layout.columns
         kept = m * self.row_bytes + FOLDING_BYTES if layout.keep else 0
-        return sums + kept + layout.workers * (tile + vectors + 4 * made * self.row_bytes)
+        return sums + kept + tile + vectors + 4 * made * self.row_bytes
 
 
 def slices(start: int, stop: int, step: int) -> Iterator[slice]:

@@ -14,7 +14,7 @@ from mercer.core.symbols import Program
 from mercer.kernels.maths import matern
 from mercer.operators.backends.lowering import lower
 from mercer.operators.backends.statistics import operand_of_all, tile_inputs
-from mercer.operators.backends.tiles import Layout, Rows, Strip, Tiles
+from mercer.operators.backends.tiles import LEFT_STRIPS, Layout, Rows, Strip, Tiles
 
 Places = tuple[Tensor, Tensor]
 
@@ -24,8 +24,6 @@ BESSEL_BYTES = 72
 
 class TracedTiles(Tiles):
     """Evaluates a `Program` tile by tile; the operands of the columns are kept between products when they fit."""
-
-    parallel = True
 
     def __init__(self, program: Program, x: Points, z: Points, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__((len(x), len(z)), dtype, device, one_sample=z is x)
@@ -66,19 +64,38 @@ class TracedTiles(Tiles):
             return [operand[start:stop] for operand in self.kept or ()]
 
         right = kept if layout.keep else made
+        left_of = self._left_operands(LEFT_STRIPS * layout.rows)
 
         def strip_of(rows: Rows) -> Strip:
-            points = self.x.take(rows)
-            left = [source.left(points) for source in self.inputs]
+            left = left_of(rows)
+            n_rows = len(rows) if isinstance(rows, Tensor) else rows.stop - rows.start
 
             def strip(columns: slice) -> Tensor:
                 same = coincidences(rows, columns, self.device) if self.one_sample else None
-                places = tiles(len(points), columns.stop - columns.start)
+                places = tiles(n_rows, columns.stop - columns.start)
                 return self._run(left, right(columns.start, columns.stop), places, same)
 
             return strip
 
         return strip_of
+
+    def _left_operands(self, block: int) -> Callable[[Rows], list[Tensor]]:
+        """Operands of some rows; for consecutive strips those of a whole block are made at once."""
+        start, stop = 0, 0
+        operands: list[Tensor] = []
+
+        def left_of(rows: Rows) -> list[Tensor]:
+            nonlocal start, stop, operands
+            if isinstance(rows, Tensor):
+                points = self.x.take(rows)
+                return [source.left(points) for source in self.inputs]
+            if not start <= rows.start < rows.stop <= stop:
+                start, stop = rows.start, min(rows.start + max(block, rows.stop - rows.start), len(self.x))
+                points = self.x.take(slice(start, stop))
+                operands = [source.left(points) for source in self.inputs]
+            return [operand[rows.start - start : rows.stop - start] for operand in operands]
+
+        return left_of
 
     def _run(self, left: list[Tensor], right: list[Tensor], tiles: list[Tensor], same: Places | None) -> Tensor:
         plan = self.off_diagonal if same is None else self.on_diagonal

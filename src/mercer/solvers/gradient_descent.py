@@ -1,0 +1,168 @@
+"""Gradient descent from zero: regression without an inverse, regularised by when it stops."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.core.results import Solution
+from mercer.solvers.early_stopping import BestSoFar, held_out_rows, relative_error
+from mercer.solvers.products import Products, generator_from
+from mercer.solvers.system import System, check_alpha, right_hand_sides
+
+LANCZOS_STEPS = 30
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    r"""Approach (A + alpha I) X = B by gradient descent on the squared error in function space, from zero,
+
+    .. math:: c_{k+1} = c_k + \eta\, (b - (A + \alpha I)\, c_k), \qquad
+              c_k = \frac{1 - (1 - \eta \lambda)^k}{\lambda}\, b \quad
+              \text{in each eigendirection of } A + \alpha I.
+
+    No inverse is formed, and the function stays in the span of the data. Directions of large eigenvalues are learned
+    first, so stopping after k steps acts like a ridge of about 1 / (eta k): with `validation`, that share of the rows
+    is held out and decides when; their coefficients are zero.
+
+    Parameters
+    ----------
+    max_iter : largest number of steps.
+    tol : relative residual at which to stop.
+    step : eta; by default one over the largest eigenvalue.
+    validation : share of rows to hold out, 0 for none.
+    patience : stop when this many steps, and a fifth of those done, have not lowered the validation error by a
+        thousandth.
+    seed : of the rows held out.
+    callback : called with the step and the validation error, or the relative residual without validation. An interrupt
+        from the keyboard ends the descent with the best iterate so far.
+
+    References: Yao, Rosasco and Caponnetto, *On early stopping in gradient descent learning*, 2007; Raskutti,
+    Wainwright and Yu, *Early stopping and non-parametric regression*, 2014.
+
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> A = MatrixSystem(torch.diag(torch.tensor([1.0, 0.5])).double())
+    >>> GradientDescent(max_iter=2, step=1.0).solve(A, torch.tensor([1.0, 1.0])).value
+    tensor([1.0000, 1.5000], dtype=torch.float64)
+    """
+
+    max_iter: int = 1000
+    tol: float = 1e-6
+    step: float | None = None
+    validation: float = 0.0
+    patience: int = 20
+    seed: int = 0
+    callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.max_iter < 1:
+            raise InputError(f"GradientDescent(max_iter={self.max_iter}): must be at least 1.")
+        if self.step is not None and not self.step > 0:
+            raise InputError(f"GradientDescent(step={self.step}): must be a number > 0, or None to choose.")
+        if not 0 < self.tol < 1:
+            raise InputError(f"GradientDescent(tol={self.tol}): must be a number > 0 and < 1.")
+
+    def solve(self, A: System, B: Tensor, alpha: float | Tensor = 0.0) -> Solution:
+        """Descend for B (n,) or (n, t) with one alpha or one per column."""
+        started = time.perf_counter()
+        products, generator = Products.of(A), generator_from(self.seed)
+        rhs = right_hand_sides(B, products.n).to(products.device)
+        alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
+        train, held_out = (part.to(products.device) for part in held_out_rows(products.n, self.validation, generator))
+        largest = largest_eigenvalue(products, generator) + float(alphas.max()) if self.step is None else 0.0
+        step = self.step or (1.0 / largest if largest > 0 else 1.0)
+        best, taken, ending = self._descend(products, rhs, alphas, step, train, held_out)
+        residual = _relative(self._residual(products, rhs, alphas, best.value)[train], rhs[train])
+        return Solution(
+            solver="gd",
+            converged=residual <= self.tol or ending == "stopped",
+            residual=residual,
+            iterations=taken,
+            seconds=time.perf_counter() - started,
+            reason=self._account(best, step, ending),
+            value=best.value.reshape(B.shape),
+        )
+
+    def _descend(
+        self, products: Products, rhs: Tensor, alphas: Tensor, step: float, train: Tensor, held_out: Tensor
+    ) -> tuple[BestSoFar, int, str]:
+        c, residual, taken = torch.zeros_like(rhs), rhs, 0
+        best = BestSoFar(c)
+        try:
+            for taken in range(self.max_iter + 1):
+                if taken:
+                    c[train] += step * residual[train]
+                    residual = self._residual(products, rhs, alphas, c)
+                fit = _relative(residual[train], rhs[train])
+                error = relative_error(residual[held_out], rhs[held_out]) if len(held_out) else fit
+                best.offer(taken, error, c)
+                if self.callback is not None and taken:
+                    self.callback(taken, error)
+                if not fit < 1e8:
+                    return best, taken, "diverged"
+                if fit <= self.tol:
+                    return best, taken, "arrived"
+                if len(held_out) and taken - best.progress > max(self.patience, taken // 5):
+                    return best, taken, "stopped"
+        except KeyboardInterrupt:
+            return best, taken, "interrupted"
+        return best, taken, "spent"
+
+    @staticmethod
+    def _residual(products: Products, rhs: Tensor, alphas: Tensor, c: Tensor) -> Tensor:
+        return rhs - products.matmul(c) - alphas * c
+
+    def _account(self, best: BestSoFar, step: float, ending: str) -> str:
+        words = f"{best.step} steps of {step:.2g}"
+        if best.step:
+            words += f", like a ridge of about {1.0 / (step * best.step):.2g}"
+        if self.validation:
+            words += f", validation error {best.error:.3g}"
+        return words + {
+            "diverged": f"; the residuals grew: step={step:.2g} is too long",
+            "spent": f"; max_iter={self.max_iter} is spent: raise it to fit more closely",
+            "interrupted": "; interrupted, this is the best iterate so far",
+        }.get(ending, "")
+
+
+def largest_eigenvalue(products: Products, generator: torch.Generator) -> float:
+    """An upper estimate of the largest eigenvalue by Lanczos, with the size of its residual added.
+
+    References: Golub and Van Loan, *Matrix Computations*, 2013, section 10.1.
+
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> A = Products.of(MatrixSystem(torch.diag(torch.arange(1.0, 9.0)).double()))
+    >>> round(largest_eigenvalue(A, torch.Generator().manual_seed(0)), 6)
+    8.0
+    """
+    v = torch.randn(products.n, 1, generator=generator, dtype=torch.float64).to(products.device)
+    V, diagonal, off = [v / v.norm()], [], []
+    for _ in range(min(LANCZOS_STEPS, products.n)):
+        w = products.matmul(V[-1])
+        diagonal.append(float((w * V[-1]).sum()))
+        basis = torch.cat(V, dim=1)
+        w = w - basis @ (basis.T @ w)
+        w = w - basis @ (basis.T @ w)
+        off.append(float(w.norm()))
+        if off[-1] <= products.precision * max(map(abs, diagonal)):
+            break
+        V.append(w / off[-1])
+    T = (
+        torch.diag(torch.tensor(diagonal))
+        + torch.diag(torch.tensor(off[:-1]), 1)
+        + torch.diag(torch.tensor(off[:-1]), -1)
+    )
+    values, vectors = torch.linalg.eigh(T.to(torch.float64))
+    return float(values[-1]) + off[-1] * abs(float(vectors[-1, -1]))
+
+
+def _relative(residual: Tensor, targets: Tensor) -> float:
+    """The largest relative residual over columns."""
+    size = targets.norm(dim=0)
+    ratio = torch.where(size > 0, residual.norm(dim=0) / size, residual.norm(dim=0))
+    return float(ratio.nan_to_num(torch.inf, torch.inf).max()) if len(ratio) else 0.0

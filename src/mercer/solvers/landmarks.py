@@ -1,0 +1,159 @@
+"""Landmarks: the few points whose kernels span the functions of a Nyström fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import InputError
+from mercer.core.memory import resolve_budget
+from mercer.kernels.base import Kernel
+from mercer.operators import Weighted, gram
+from mercer.solvers.leverage import leverage_sample
+from mercer.solvers.pivoted_cholesky import pivoted_cholesky
+from mercer.solvers.products import generator_from
+
+HOW = ("uniform", "pivoted", "leverage")
+POOL = 30
+"""Rows per landmark among which "pivoted" and "leverage" choose; fewer where memory is short."""
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """The chosen points, their rows in the data (None for points that were given) and what was done, in words."""
+
+    points: Points
+    index: Tensor | None
+    note: str
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
+def choose_landmarks(
+    kernel: Kernel,
+    X: Points,
+    m: int,
+    how: Any = "uniform",
+    seed: int | torch.Generator = 0,
+    weights: Tensor | None = None,
+) -> Landmarks:
+    """At most m landmarks among the distinct rows of X that have weight.
+
+    Parameters
+    ----------
+    how : "uniform" draws them without replacement. "pivoted" takes the pivots of a randomly pivoted Cholesky factor of
+        30 m rows, which covers the data and stops when the rank of the kernel matrix is reached: best when the spectrum
+        decays fast. "leverage" draws by approximate ridge leverage scores of 30 m rows, which favours rows that no
+        others can stand in for. An array or `Points` is taken as it is, without its repetitions.
+    seed : of the draw; the same rows of numbers, repeated or in another order, give the same landmarks.
+    weights : of the rows; an integer weight equals that many repetitions.
+
+    References: Williams and Seeger, *Using the Nyström method to speed up kernel machines*, 2001; Chen, Epperly, Tropp
+    and Webber, *Randomly pivoted Cholesky*, 2023; Musco and Musco, *Recursive sampling for the Nyström method*, 2017.
+
+    >>> from mercer.kernels import Gaussian
+    >>> X = Points(torch.tensor([[0.0], [0.0], [1.0], [2.0]]))
+    >>> chosen = choose_landmarks(Gaussian(), X, m=10)
+    >>> len(chosen), chosen.note
+    (3, 'all 3 distinct rows are landmarks')
+    """
+    if not isinstance(how, str):
+        return _given(how, kernel, X)
+    if how not in HOW:
+        raise InputError(f"landmarks={how!r}: give 'uniform', 'pivoted', 'leverage' or an array of points.")
+    if m < 1:
+        raise InputError(f"n_landmarks={m}: must be at least 1.")
+    generator = generator_from(seed)
+    rows, counts = distinct_rows(X, weights)
+    if len(rows) == 0:
+        raise InputError("There are no rows with weight to choose landmarks from.")
+    if len(rows) <= m:
+        words = "distinct rows are landmarks" if len(rows) < len(X) else "rows are landmarks"
+        return Landmarks(X.take(rows), rows, f"all {len(rows):,} {words}")
+    if how == "uniform":
+        chosen = rows[_draw(len(rows), m, generator)]
+        return Landmarks(X.take(chosen), chosen, f"{m:,} landmarks drawn uniformly from {len(rows):,} distinct rows")
+    pool = _draw(len(rows), min(len(rows), _pool_size(m, X)), generator)
+    kept, note = _choose_from(kernel, X.take(rows[pool]), counts[pool], m, how, generator)
+    chosen = rows[pool[kept]]
+    return Landmarks(X.take(chosen), chosen, note)
+
+
+def distinct_rows(X: Points, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The place of one row of each kind that has weight, in an order that their content decides, and their weights.
+
+    >>> distinct_rows(Points(torch.tensor([[1.0], [2.0], [1.0]])))[1].sort().values
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    n = len(X)
+    weight = torch.ones(n, dtype=torch.float64) if weights is None else weights.detach().cpu().to(torch.float64)
+    key = _hashes(X)
+    kinds, inverse = key.unique(return_inverse=True)
+    total = torch.zeros(len(kinds), dtype=torch.float64).index_add_(0, inverse, weight)
+    first = torch.full((len(kinds),), n).scatter_reduce_(0, inverse, torch.arange(n), "amin")
+    return first[total > 0], total[total > 0]
+
+
+def _hashes(X: Points) -> Tensor:
+    """One integer per row that depends on its content alone; distinct rows share one with probability 1e-19."""
+    if not X.is_tensor:
+        kinds: dict[Any, int] = {}
+        try:
+            return torch.tensor([kinds.setdefault(item, len(kinds)) for item in X.values], dtype=torch.long)
+        except TypeError:
+            return torch.arange(len(X))
+    values = (X.values.detach().to(torch.float64) + 0.0).cpu().contiguous().view(torch.int64)
+    key = torch.zeros(len(values), dtype=torch.int64)
+    for column in values.T:
+        key = _mixed(key ^ column)
+    return key
+
+
+def _mixed(key: Tensor) -> Tensor:
+    """A bijection of 64-bit integers that spreads every bit; Steele, Lea and Flood, 2014."""
+    key = key + -0x61C8864680B583EB
+    key = (key ^ ((key >> 30) & (2**34 - 1))) * -0x40A7B892E31B1A47
+    key = (key ^ ((key >> 27) & (2**37 - 1))) * -0x6B2FB644ECCEEE15
+    return key ^ ((key >> 31) & (2**33 - 1))
+
+
+def _pool_size(m: int, X: Points) -> int:
+    """POOL rows per landmark, as far as two matrices of m times that many float64 numbers fit the memory budget."""
+    budget = resolve_budget(None, X.values.device if X.is_tensor else "cpu")
+    return max(2 * m, min(POOL * m, budget // (16 * m)))
+
+
+def _draw(n: int, count: int, generator: torch.Generator) -> Tensor:
+    return torch.randperm(n, generator=generator)[:count].sort().values
+
+
+def _choose_from(
+    kernel: Kernel, pool: Points, counts: Tensor, m: int, how: str, generator: torch.Generator
+) -> tuple[Tensor, str]:
+    """The places of at most m landmarks in a pool of rows, and what was done."""
+    weighted = Weighted(gram(kernel, pool), counts.sqrt())
+    if how == "leverage":
+        words = f"{m:,} landmarks drawn by ridge leverage scores of {len(pool):,} rows"
+        return leverage_sample(weighted, m, generator).cpu(), words
+    pivots = pivoted_cholesky(weighted, m, seed=generator).pivots.cpu()
+    words = f"{len(pivots):,} landmarks chosen by randomly pivoted Cholesky from {len(pool):,} rows"
+    return pivots, words if len(pivots) == m else f"{words}, whose kernel matrix has no larger rank"
+
+
+def _given(how: Any, kernel: Kernel, X: Points) -> Landmarks:
+    points = kernel.points(how, "landmarks")
+    if points.is_tensor and X.is_tensor:
+        if points.values.shape[1] != X.values.shape[1]:
+            raise InputError(f"landmarks have {points.values.shape[1]} columns but X has {X.values.shape[1]}.")
+        points = Points(points.values.to(X.values), X.names)
+    if len(points) == 0:
+        raise InputError("landmarks is empty: give at least one point.")
+    rows = distinct_rows(points)[0].sort().values
+    repeated = len(points) - len(rows)
+    note = f"{len(rows):,} landmarks were given" + (f", and {repeated} repetitions left out" if repeated else "")
+    return Landmarks(points.take(rows) if repeated else points, None, note)

@@ -1,0 +1,207 @@
+"""Nyström regression on m landmarks by normal equations: sums over rows in one pass, then every alpha."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import check_finite
+from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.core.results import Solution
+from mercer.solvers.row_blocks import Block
+from mercer.solvers.system import check_alpha
+
+TOLERANCE = 1e-8  # of the backward error: normal equations keep half of the digits of float64
+
+
+class NystromSums:
+    r"""The sums that Nyström regression on m landmarks z_j needs of the rows x_i, gathered in any order,
+
+    .. math:: G = \sum_i w_i\, k_i k_i^T, \qquad h = \sum_i w_i\, k_i y_i^T, \qquad k_i = (k(x_i, z_j))_j,
+
+    in float64. Sums of disjoint rows merge into the sums of all, so rows may come in pieces, late or from several
+    machines. `solve` then finds, for any alpha,
+
+    .. math:: \min_{f = \sum_j c_j k(z_j, \cdot)} \sum_i w_i (f(x_i) - y_i)^2 + \alpha \|f\|^2, \qquad
+              (G + \alpha K_{mm})\, c = h.
+
+    References: Williams and Seeger, *Using the Nyström method to speed up kernel machines*, 2001; Rudi, Camoriano and
+    Rosasco, *Less is more: Nyström computational regularization*, 2015.
+
+    >>> K = torch.tensor([[1.0, 0.5], [0.5, 1.0], [0.2, 0.1]]).double()
+    >>> sums = NystromSums(m=2, t=1).add(K[:2], torch.tensor([[1.0], [2.0]]).double())
+    >>> more = NystromSums(m=2, t=1).add(K[2:], torch.tensor([[0.3]]).double())
+    >>> sums.merge(more).rows
+    3
+    >>> sums.solve(K[:2], alpha=0.1).value.round(decimals=4)
+    tensor([[0.1268],
+            [1.7606]], dtype=torch.float64)
+    """
+
+    def __init__(self, m: int, t: int, device: torch.device | str = "cpu") -> None:
+        if m < 1 or t < 1:
+            raise InputError(f"NystromSums(m={m}, t={t}): needs at least one landmark and one target.")
+        self.gram = torch.zeros(m, m, dtype=torch.float64, device=device)
+        self.cross = torch.zeros(m, t, dtype=torch.float64, device=device)
+        self.rows = 0
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block]) -> NystromSums:
+        """The sums over all blocks."""
+        sums: NystromSums | None = None
+        for block in blocks:
+            if sums is None:
+                sums = cls(block.kernel.shape[1], block.targets.shape[1], block.kernel.device)
+            sums.add_block(block)
+        if sums is None:
+            raise InputError("There are no rows to learn from.")
+        return sums
+
+    def add(self, K: Tensor, y: Tensor, w: Tensor | None = None) -> NystromSums:
+        """Add rows: kernel values K (b, m), targets y (b, t) and weights w (b,)."""
+        m, t = self.cross.shape
+        if K.ndim != 2 or K.shape[1] != m or y.shape != (len(K), t) or (w is not None and w.shape != (len(K),)):
+            shapes = tuple(K.shape), tuple(y.shape), None if w is None else tuple(w.shape)
+            raise InputError(f"Rows of shapes {shapes} were added; expected (b, {m}), (b, {t}) and (b,) or None.")
+        if w is not None and not bool((w >= 0).all()):
+            raise InputError("Weights must be >= 0.")
+        K, y = K.to(self.gram), y.to(self.gram)
+        if w is not None:
+            root = w.to(self.gram).sqrt().unsqueeze(1)
+            K, y = K * root, y * root
+        self.gram.addmm_(K.T, K)
+        self.cross.addmm_(K.T, y)
+        self.rows += len(K)
+        return self
+
+    def add_block(self, block: Block) -> NystromSums:
+        """Add a block of rows, some kernel rows at a time."""
+        for K, y, w in block.parts():
+            self.add(K, y, w)
+        return self
+
+    def merge(self, other: NystromSums) -> NystromSums:
+        """Add the sums of other rows over the same landmarks."""
+        if other.cross.shape != self.cross.shape:
+            raise InputError(
+                f"Sums over (landmarks, targets) {tuple(self.cross.shape)} cannot take in sums over "
+                f"{tuple(other.cross.shape)}."
+            )
+        self.gram += other.gram.to(self.gram)
+        self.cross += other.cross.to(self.cross)
+        self.rows += other.rows
+        return self
+
+    def prepare(self, K_mm: Any) -> NystromSpectrum:
+        """Decompose the normal equations once, to solve for every alpha; `K_mm` is the landmarks' Gram matrix."""
+        return NystromSpectrum.of(self, K_mm)
+
+    def solve(self, K_mm: Any, alpha: float | Tensor) -> Solution:
+        """Coefficients c (m, t) for one alpha or one per target."""
+        return self.prepare(K_mm).solve(alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class NystromSpectrum:
+    r"""Normal equations in the basis in which both matrices are diagonal,
+
+    .. math:: E^T K_{mm} E = I, \qquad E^T G E = \operatorname{diag}(\mu), \qquad
+              c = E\, (|\mu| + \alpha)^{-1} E^T h.
+
+    K_mm is scaled to a unit diagonal, and its eigenvalues up to m times the rounding error are left out instead of
+    lifted by a jitter, so the penalty stays alpha |f|^2. Rounding of G can turn a tiny mu negative: its modulus is how
+    well that direction is known.
+    """
+
+    sums: NystromSums
+    K_mm: Tensor
+    basis: Tensor
+    values: Tensor
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, sums: NystromSums, K_mm: Any) -> NystromSpectrum:
+        started = time.perf_counter()
+        check_finite(sums.gram, "The sum of products of kernel values")
+        check_finite(sums.cross, "The sum of kernel values times targets")
+        kernel, precision = landmark_matrix(K_mm, sums.gram)
+        basis = whitening(kernel, precision)
+        inner = basis.T @ sums.gram @ basis
+        values, vectors = torch.linalg.eigh((inner + inner.T) / 2)
+        return cls(sums, kernel, basis @ vectors, values, time.perf_counter() - started)
+
+    @property
+    def rank(self) -> int:
+        """The number of independent landmarks, to rounding."""
+        return len(self.values)
+
+    @property
+    def rounding(self) -> float:
+        """How far below zero rounding has pushed an eigenvalue."""
+        return float((-self.values).clamp(min=0.0).max()) if self.rank else 0.0
+
+    def solve(self, alpha: float | Tensor) -> Solution:
+        """Coefficients c (m, t) for one alpha or one per target; the value at alpha = 0 is that of least norm."""
+        started = time.perf_counter()
+        sums = self.sums
+        alphas = check_alpha(alpha, sums.cross.shape[1]).reshape(1, -1).to(sums.gram.device)
+        size = self.values.abs().unsqueeze(1)
+        tiny = torch.finfo(torch.float64).eps * len(size) * (float(size.max()) if len(size) else 0.0)
+        inverse = torch.where((alphas > 0) | (size > max(tiny, self.rounding)), 1.0 / (size + alphas), 0.0)
+        value = self.basis @ (inverse * (self.basis.T @ sums.cross))
+        residual = self._backward_error(value, alphas)
+        return Solution(
+            solver="nystrom",
+            converged=residual <= TOLERANCE,
+            residual=residual,
+            seconds=self.seconds + time.perf_counter() - started,
+            reason=self._account(float(alphas.min()), residual),
+            value=value,
+        )
+
+    def _backward_error(self, value: Tensor, alphas: Tensor) -> float:
+        gram, cross = self.sums.gram, self.sums.cross
+        missed = cross - gram @ value - alphas * (self.K_mm @ value)
+        norm = gram.abs().sum(1).max() + alphas * self.K_mm.abs().sum(1).max()
+        scale = norm * value.norm(dim=0) + cross.norm(dim=0)
+        error = torch.where(scale > 0, missed.norm(dim=0) / scale, 0.0)
+        return float(error.nan_to_num(torch.inf, torch.inf).max())
+
+    def _account(self, alpha: float, residual: float) -> str:
+        m, words = len(self.K_mm), []
+        if self.rank < m:
+            words.append(f"{self.rank} of {m} landmarks are independent to rounding")
+        if self.rounding > alpha:
+            words.append(f"alpha={alpha:g} is below the rounding error {self.rounding:.0e} of the sums")
+        if residual > TOLERANCE:
+            words.append("the normal equations are too close to singular: use a larger alpha or fewer landmarks")
+        return "; ".join(words)
+
+
+def landmark_matrix(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:
+    """The Gram matrix of the landmarks, given as a tensor or an operator, in float64 with its rounding error."""
+    matrix = K_mm.clone() if isinstance(K_mm, Tensor) else torch.as_tensor(K_mm.dense())
+    if matrix.shape != (len(like), len(like)):
+        raise InputError(f"K_mm has shape {tuple(matrix.shape)} but there are {len(like)} landmarks.")
+    check_finite(matrix, "K_mm")
+    return matrix.to(like), torch.finfo(matrix.dtype).eps
+
+
+def whitening(K_mm: Tensor, precision: float) -> Tensor:
+    """E (m, r) with E^T K_mm E = I, where r is the rank of K_mm scaled to a unit diagonal."""
+    diagonal = K_mm.diagonal()
+    root = torch.where(diagonal > 0, diagonal, torch.inf).rsqrt().unsqueeze(1)
+    values, vectors = torch.linalg.eigh(root * K_mm * root.T)
+    if float(values[0]) < -(precision**0.5) * float(values[-1].clamp(min=0.0)) or bool((diagonal < 0).any()):
+        raise NotPositiveDefiniteError(
+            f"The Gram matrix of the landmarks has the eigenvalue {float(values[0]):.3g} (the largest is "
+            f"{float(values[-1]):.3g}): the kernel is not positive semi-definite. "
+            "Test it with mercer.testing.check_kernel."
+        )
+    kept = values > max(len(values) * precision * float(values[-1]), -float(values[0]), 0.0)
+    return root * vectors[:, kept] * values[kept].rsqrt()

@@ -1,0 +1,102 @@
+"""Training rows in blocks, each with its kernel rows against the landmarks: what the Nyström solvers read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.operators import gram
+from mercer.solvers.products import in_precision
+
+BLOCK_ROWS = 65_536
+PART_NUMBERS = 2**23
+"""Kernel values that are stored at a time."""
+
+
+class Block(NamedTuple):
+    """Some rows: `kernel` is the operator K(x, landmarks) of shape (b, m), `targets` (b, t), `weights` (b,) or None."""
+
+    kernel: Any
+    targets: Tensor
+    weights: Tensor | None = None
+
+    def gram(self, V: Tensor) -> Tensor:
+        """K^T W K V in float64, with products in the precision of the operator."""
+        return self.transposed(in_precision(self.kernel.matmul, V, self.kernel.dtype))
+
+    def cross(self) -> Tensor:
+        """K^T W y in float64."""
+        return self.transposed(self.targets.to(device=self.kernel.device, dtype=torch.float64))
+
+    def transposed(self, U: Tensor) -> Tensor:
+        """K^T W U in float64."""
+        if self.weights is not None:
+            U = U * self.weights.to(U).unsqueeze(1)
+        return in_precision(self.kernel.T.matmul, U, self.kernel.dtype)
+
+    def parts(self) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """Kernel rows, targets and weights, some rows at a time."""
+        step = max(1, PART_NUMBERS // self.kernel.shape[1])
+        for start in range(0, len(self.targets), step):
+            part = slice(start, min(start + step, len(self.targets)))
+            K = torch.as_tensor(self.kernel.rows(part))
+            yield K, self.targets[part], None if self.weights is None else self.weights[part]
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(len(self.targets) if self.weights is None else self.weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks:
+    """The blocks of a sample in memory; can be read as often as needed.
+
+    Anything that gives `Block` after `Block` each time it is iterated can stand in for it: rows from files, rows made
+    on the fly, rows on other machines.
+
+    >>> from mercer.kernels import Gaussian
+    >>> X = Points(torch.arange(5.0).unsqueeze(1).double())
+    >>> blocks = RowBlocks(Gaussian(), X, X.take(slice(0, 2)), torch.ones(5, 1).double(), size=2)
+    >>> [block.kernel.shape for block in blocks]
+    [(2, 2), (2, 2), (1, 2)]
+    """
+
+    kernel: Kernel
+    X: Points
+    landmarks: Points
+    targets: Tensor
+    weights: Tensor | None = None
+    size: int = BLOCK_ROWS
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.targets.ndim != 2 or len(self.targets) != len(self.X):
+            raise InputError(f"targets have shape {tuple(self.targets.shape)}; expected ({len(self.X)}, t).")
+        if self.weights is not None and self.weights.shape != (len(self.X),):
+            raise InputError(f"weights have shape {tuple(self.weights.shape)}; expected ({len(self.X)},).")
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self._blocks)
+
+    @cached_property
+    def _blocks(self) -> list[Block]:
+        """Kept, so that what the operators prepare for their products is prepared once."""
+        return [self._block(slice(start, start + self.size)) for start in range(0, len(self.X), self.size)]
+
+    def _block(self, part: slice | Tensor) -> Block:
+        kernel = gram(self.kernel, self.X.take(part), self.landmarks, **self.options)
+        return Block(kernel, self.targets[part], None if self.weights is None else self.weights[part])
+
+    def sample(self, count: int, generator: torch.Generator) -> Block:
+        """`count` rows drawn without replacement, as one block; what a preconditioner can be built from."""
+        places = torch.randperm(len(self.X), generator=generator)[:count].sort().values
+        return self._block(places)

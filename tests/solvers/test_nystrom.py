@@ -1,0 +1,232 @@
+"""Laws of Nyström regression, by sums and by conjugate gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from mercer.core.arrays import Points
+from mercer.core.errors import NotPositiveDefiniteError
+from mercer.kernels import Gaussian, Laplace, Linear, Matern
+from mercer.solvers import Cholesky
+from mercer.solvers.falkon import Falkon
+from mercer.solvers.nystrom import NystromSums
+from mercer.solvers.row_blocks import Block, RowBlocks
+from mercer.testing.solvers import MatrixSystem
+
+
+def sample(n=300, d=3, seed=0, dtype=torch.float64):
+    return torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def problem(kernel, n=300, m=40, weights=None, size=61):
+    X = sample(n)
+    Z = sample(m, seed=9)
+    Y = torch.stack([X.sum(1).sin(), X[:, 0] * X[:, 1]], dim=1)
+    return RowBlocks(kernel, Points(X), Points(Z), Y, weights, size), kernel(Z)
+
+
+def normal_equations(blocks, K_mm, alpha):
+    """The solution by LAPACK, from the definition."""
+    K = blocks.kernel(blocks.X.values, blocks.landmarks.values).numpy()
+    W = np.eye(len(K)) if blocks.weights is None else np.diag(blocks.weights.numpy())
+    return np.linalg.solve(K.T @ W @ K + alpha * K_mm.numpy(), K.T @ W @ blocks.targets.numpy())
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e4])
+def test_sums_solve_the_normal_equations(alpha):
+    blocks, K_mm = problem(Laplace(), weights=torch.linspace(0.1, 3.0, 300).double())
+    solution = NystromSums.of(blocks).solve(K_mm, alpha)
+    assert solution.converged
+    assert solution.jitter == 0.0
+    np.testing.assert_allclose(solution.value, normal_equations(blocks, K_mm, alpha), rtol=1e-8, atol=1e-10)
+
+
+def test_one_alpha_per_target_equals_separate_solves():
+    blocks, K_mm = problem(Laplace())
+    spectrum = NystromSums.of(blocks).prepare(K_mm)
+    both = spectrum.solve(torch.tensor([1e-3, 10.0])).value
+    torch.testing.assert_close(both[:, 0], spectrum.solve(1e-3).value[:, 0])
+    torch.testing.assert_close(both[:, 1], spectrum.solve(10.0).value[:, 1])
+
+
+def test_sums_in_pieces_in_any_order_equal_one_pass():
+    blocks, K_mm = problem(Matern(nu=1.5), weights=torch.linspace(0.1, 3.0, 300).double())
+    once = NystromSums.of(blocks)
+    pieces = [NystromSums(40, 2).add_block(block) for block in blocks]
+    merged = pieces[3].merge(pieces[1]).merge(pieces[4].merge(pieces[0])).merge(pieces[2])
+    assert merged.rows == once.rows == 300
+    torch.testing.assert_close(merged.gram, once.gram, rtol=1e-12, atol=1e-12)
+    for alpha in (1e-2, 1.0):
+        one, other = once.solve(K_mm, alpha).value, merged.solve(K_mm, alpha).value
+        torch.testing.assert_close(other, one, rtol=0, atol=1e-10 * float(one.abs().max()))
+
+
+def test_weights_equal_repeated_rows():
+    repeats = torch.randint(0, 4, (300,), generator=torch.Generator().manual_seed(1))
+    blocks, K_mm = problem(Laplace(), weights=repeats.double())
+    index = torch.arange(300).repeat_interleave(repeats)
+    repeated = RowBlocks(blocks.kernel, blocks.X.take(index), blocks.landmarks, blocks.targets[index], size=50)
+    weighted, rows = NystromSums.of(blocks).solve(K_mm, 0.1).value, NystromSums.of(repeated).solve(K_mm, 0.1).value
+    torch.testing.assert_close(weighted, rows, rtol=1e-9, atol=1e-10)
+    falkon, again = (Falkon(tol=1e-10).solve(b, K_mm, 0.1).value for b in (blocks, repeated))
+    torch.testing.assert_close(falkon, weighted, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(again, weighted, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 10.0])
+def test_all_points_as_landmarks_give_full_kernel_ridge_regression(alpha):
+    X, kernel = sample(80), Laplace()
+    y = X.sum(1, keepdim=True).sin()
+    K = kernel(X)
+    blocks = RowBlocks(kernel, Points(X), Points(X), y, size=30)
+    full = K @ Cholesky().solve(MatrixSystem(K), y, alpha).value
+    torch.testing.assert_close(K @ NystromSums.of(blocks).solve(K, alpha).value, full, rtol=0, atol=1e-7)
+    falkon = Falkon(tol=1e-10, max_iter=300).solve(blocks, K, alpha)
+    assert falkon.converged
+    torch.testing.assert_close(K @ falkon.value, full, rtol=0, atol=1e-6)
+
+
+def test_repeated_landmarks_and_zero_landmarks_do_no_harm():
+    X, kernel = sample(100), Linear()
+    y = X @ torch.tensor([[1.0], [2.0], [-1.0]]).double()
+    Z = torch.cat([X[:5], X[:5], torch.zeros(1, 3)])
+    blocks, K_mm = RowBlocks(kernel, Points(X), Points(Z), y), kernel(Z)
+    solution = NystromSums.of(blocks).solve(K_mm, 1e-6)
+    assert "3 of 11 landmarks are independent" in solution.reason
+    torch.testing.assert_close(kernel(X, Z) @ solution.value, y, rtol=1e-5, atol=1e-5)
+    falkon = Falkon().solve(blocks, K_mm, 1e-6)
+    torch.testing.assert_close(kernel(X, Z) @ falkon.value, y, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.1), Gaussian(3.0), Gaussian(1000.0), Linear()])
+@pytest.mark.parametrize("alpha", [0.0, 1e-10, 1e-4, 1e4])
+def test_no_alpha_and_no_scale_makes_the_fit_explode(kernel, alpha):
+    blocks, K_mm = problem(kernel)
+    fit = kernel(blocks.X.values, blocks.landmarks.values) @ NystromSums.of(blocks).solve(K_mm, alpha).value
+    assert bool(torch.isfinite(fit).all())
+    assert float(fit.norm()) < 1.2 * float(blocks.targets.norm())
+
+
+def test_an_alpha_below_the_rounding_of_the_sums_is_reported():
+    blocks, K_mm = problem(Gaussian(2.0), m=100)
+    assert "below the rounding error" in NystromSums.of(blocks).solve(K_mm, 1e-12).reason
+    assert NystromSums.of(blocks).solve(K_mm, 10.0).reason == ""
+
+
+@pytest.mark.parametrize("sample_rows", [0, 10])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e4])
+def test_falkon_equals_the_direct_solve(alpha, sample_rows):
+    blocks, K_mm = problem(Laplace(), weights=torch.linspace(0.1, 3.0, 300).double())
+    direct = NystromSums.of(blocks).solve(K_mm, alpha).value
+    solution = Falkon(tol=1e-10, sample=sample_rows).solve(blocks, K_mm, alpha)
+    assert solution.converged
+    assert solution.jitter == 1e-10
+    torch.testing.assert_close(solution.value, direct, rtol=0, atol=1e-7 * float(direct.abs().max()))
+
+
+def test_the_jitter_of_falkon_stays_out_of_the_penalty(monkeypatch):
+    blocks, K_mm = problem(Laplace())
+    direct = NystromSums.of(blocks).solve(K_mm, 1.0).value
+    monkeypatch.setattr("mercer.solvers.falkon.JITTER", {torch.float64: 1e-4})
+    solution = Falkon(tol=1e-10).solve(blocks, K_mm, 1.0)
+    assert solution.jitter == 1e-4
+    torch.testing.assert_close(solution.value, direct, rtol=0, atol=1e-7 * float(direct.abs().max()))
+
+
+def test_falkon_takes_one_alpha_per_target_and_a_warm_start():
+    blocks, K_mm = problem(Laplace())
+    alphas = torch.tensor([1e-2, 10.0]).double()
+    solution = Falkon(tol=1e-9).solve(blocks, K_mm, alphas)
+    direct = NystromSums.of(blocks).solve(K_mm, alphas).value
+    torch.testing.assert_close(solution.value, direct, rtol=0, atol=1e-6 * float(direct.abs().max()))
+    assert Falkon(tol=1e-6, warm_start=direct).solve(blocks, K_mm, alphas).iterations == 0
+
+
+def test_a_sample_of_rows_preconditions_better_than_the_landmarks_when_alpha_is_small():
+    blocks, K_mm = problem(Gaussian(1.0), n=1000, m=60, size=1000)
+    classical, sampled = (Falkon(sample=s, max_iter=400).solve(blocks, K_mm, 1e-5) for s in (0, 10))
+    assert sampled.converged
+    assert sampled.iterations < classical.iterations / 2
+
+
+def test_a_sample_of_all_rows_leaves_nothing_to_iterate():
+    blocks, K_mm = problem(Laplace(), weights=torch.linspace(0.1, 3.0, 300).double())
+    assert Falkon(sample=10, tol=1e-8).solve(blocks, K_mm, 0.1).iterations <= 2
+
+
+def test_falkon_needs_only_blocks_that_can_be_read_again():
+    blocks, K_mm = problem(Laplace())
+
+    class Streamed:
+        reads = 0
+
+        def __iter__(self):
+            Streamed.reads += 1
+            return iter(blocks)
+
+    solution = Falkon(tol=1e-10).solve(Streamed(), K_mm, 0.1)
+    direct = NystromSums.of(blocks).solve(K_mm, 0.1).value
+    torch.testing.assert_close(solution.value, direct, rtol=0, atol=1e-6 * float(direct.abs().max()))
+    assert Streamed.reads <= 1.1 * solution.iterations + 4
+
+
+def test_falkon_in_float32_comes_close_and_reports_how_close():
+    X, Z = sample(2000, dtype=torch.float32), sample(40, seed=9, dtype=torch.float32)
+    y = X.sum(1, keepdim=True).sin().double()
+    kernel = Laplace()
+    K_mm = kernel(Z.double())
+    exact = NystromSums.of(RowBlocks(kernel, Points(X.double()), Points(Z.double()), y)).solve(K_mm, 1e-2).value
+    solution = Falkon(tol=1e-4).solve(RowBlocks(kernel, Points(X), Points(Z), y, size=500), K_mm, 1e-2)
+    assert solution.converged
+    K = kernel(X.double(), Z.double())
+    assert float((K @ (solution.value - exact)).norm() / (K @ exact).norm()) < 1e-3
+
+
+def test_a_falkon_cut_short_reports_it_and_stays_finite():
+    blocks, K_mm = problem(Gaussian(1.0))
+    solution = Falkon(max_iter=2, sample=0, tol=1e-12).solve(blocks, K_mm, 1e-8)
+    assert not solution.converged
+    assert "max_iter=2" in solution.reason
+    assert bool(torch.isfinite(solution.value).all())
+
+
+def test_bad_input_is_named():
+    blocks, K_mm = problem(Laplace())
+    sums = NystromSums(40, 2)
+    with pytest.raises(ValueError, match="were added; expected"):
+        sums.add(torch.ones(3, 39), torch.ones(3, 2))
+    with pytest.raises(ValueError, match="Weights must be >= 0"):
+        sums.add(torch.ones(3, 40), torch.ones(3, 2), -torch.ones(3))
+    with pytest.raises(ValueError, match="cannot take in"):
+        sums.merge(NystromSums(40, 1))
+    with pytest.raises(ValueError, match="K_mm has shape"):
+        NystromSums.of(blocks).solve(K_mm[:5, :5], 1.0)
+    with pytest.raises(NotPositiveDefiniteError, match="landmarks"):
+        NystromSums.of(blocks).solve(K_mm - 2 * torch.eye(40), 1.0)
+    with pytest.raises(NotPositiveDefiniteError, match="landmarks"):
+        Falkon().solve(blocks, K_mm - torch.eye(40) / 2, 1.0)
+    with pytest.raises(ValueError, match="contains NaN"):
+        NystromSums(40, 1).add(torch.full((1, 40), torch.nan), torch.ones(1, 1)).solve(K_mm, 1.0)
+    with pytest.raises(ValueError, match="no rows"):
+        NystromSums.of([])
+    with pytest.raises(ValueError, match="no rows"):
+        Falkon().solve([], K_mm, 1.0)
+    with pytest.raises(ValueError, match="alpha=0"):
+        Falkon().solve(blocks, K_mm, 0.0)
+    with pytest.raises(ValueError, match="targets have shape"):
+        RowBlocks(Laplace(), blocks.X, blocks.landmarks, torch.ones(300))
+    for options in ({"tol": 2.0}, {"max_iter": 0}, {"sample": -1}):
+        with pytest.raises(ValueError, match="Falkon"):
+            Falkon(**options)
+
+
+def test_a_block_multiplies_by_its_weighted_rows():
+    blocks, _ = problem(Laplace(), weights=torch.linspace(0.1, 3.0, 300).double(), size=300)
+    block = next(iter(blocks))
+    assert isinstance(block, Block)
+    K, V = block.kernel.dense(), sample(40, 2)
+    W = blocks.weights.unsqueeze(1)
+    torch.testing.assert_close(block.gram(V), K.T @ (W * (K @ V)))
+    torch.testing.assert_close(block.cross(), K.T @ (W * blocks.targets))
