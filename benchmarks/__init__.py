@@ -37,9 +37,11 @@ def compare(
     *,
     target: float | None = None,
     repeats: int = 7,
+    warm_up: bool = True,
 ) -> Row:
     """Median times of two functions that do the same job, run in turns so that a busy machine slows both."""
-    ours(), theirs()
+    if warm_up:
+        ours(), theirs()
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(repeats):
         for function, kept in zip((ours, theirs), times, strict=True):

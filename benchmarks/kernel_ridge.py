@@ -38,6 +38,7 @@ def _fit_predict(kernel: str) -> Row:
         lambda: theirs.fit(X, y).predict(X_new),
         target=2.0 if kernel == "rbf" else None,
         repeats=3,
+        warm_up=False,
     )
 
 
@@ -53,4 +54,4 @@ def _alpha_path() -> Row:
             theirs.fit(X, y)
 
     name, peer = "path of 30 alphas with LOO, n=3,000", "GridSearchCV, 5 folds"
-    return compare(name, peer, lambda: ours.fit(X, y), search, target=10.0, repeats=2)
+    return compare(name, peer, lambda: ours.fit(X, y), search, target=10.0, repeats=1, warm_up=False)

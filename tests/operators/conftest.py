@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-import torch
 
 from mercer.operators.backends import tiles
 
@@ -15,11 +12,3 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of some thousand numbers, so that small samples are cut many times."""
     monkeypatch.setattr(tiles, "TILE_BYTES", 2**13)
     monkeypatch.setattr(tiles, "LEAST_BYTES", 2**10)
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)

@@ -10,12 +10,10 @@ import time
 import pytest
 
 LONG_PRODUCT = """
-import sys, time
 import torch
 from mercer import gram
 from mercer.kernels import Gaussian
 
-torch.set_num_threads({threads})
 X = torch.randn(400_000, 3, generator=torch.Generator().manual_seed(0))
 operator = gram(Gaussian(), X)
 small = gram(Gaussian(), X[:50])
@@ -24,7 +22,6 @@ print("started", flush=True)
 try:
     operator @ torch.ones(400_000)
 except KeyboardInterrupt:
-    assert torch.get_num_threads() == {threads}
     assert torch.equal(before, small @ torch.ones(50))
     assert operator.rows(0).shape == (400_000,)
     print("interrupted", flush=True)
@@ -32,10 +29,8 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-@pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_interrupts_a_long_product(threads: int) -> None:
-    script = LONG_PRODUCT.format(threads=threads)
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as child:
+def test_ctrl_c_interrupts_a_long_product() -> None:
+    with subprocess.Popen([sys.executable, "-c", LONG_PRODUCT], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "started\n"
         time.sleep(0.5)

@@ -42,7 +42,7 @@ def test_every_kernel_class_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("kernel", EXAMPLES, ids=repr)
-@pytest.mark.usefixtures("small_tiles", "two_threads")
+@pytest.mark.usefixtures("small_tiles")
 def test_products_of_two_samples_are_those_of_the_kernel_matrix(kernel: Kernel) -> None:
     kernel, X, Z = samples(kernel, 60, 45)
     V = np.random.default_rng(1).normal(size=(45, 3))
@@ -54,7 +54,7 @@ def test_products_of_two_samples_are_those_of_the_kernel_matrix(kernel: Kernel) 
 
 
 @pytest.mark.parametrize("kernel", EXAMPLES, ids=repr)
-@pytest.mark.usefixtures("small_tiles", "two_threads")
+@pytest.mark.usefixtures("small_tiles")
 def test_products_of_one_sample_are_those_of_the_kernel_matrix(kernel: Kernel) -> None:
     kernel, _, X = samples(kernel, 2, 101)
     V = np.random.default_rng(1).normal(size=(101, 2))
@@ -75,7 +75,7 @@ def test_check_operator_holds_for_every_kernel(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("kernel", EXAMPLES, ids=repr)
-@pytest.mark.usefixtures("small_tiles", "two_threads")
+@pytest.mark.usefixtures("small_tiles")
 def test_float32_products_have_float32_accuracy(kernel: Kernel) -> None:
     kernel, X, Z = samples(kernel, 40, 70)
     if not isinstance(X, np.ndarray) or kernel.domain == "matrix":
@@ -94,7 +94,7 @@ def test_float32_products_have_float32_accuracy(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize(("n", "m"), SIZES)
 @pytest.mark.parametrize("kernel", [Gaussian(0.7), Laplace(2.0), Matern(2.5) + WhiteNoise(0.5)], ids=repr)
-@pytest.mark.usefixtures("small_tiles", "two_threads")
+@pytest.mark.usefixtures("small_tiles")
 def test_odd_sizes(kernel: Kernel, n: int, m: int) -> None:
     rng = np.random.default_rng(n + m)
     check_operator(gram(kernel, rng.normal(size=(n, 2)), rng.normal(size=(m, 2))))
@@ -102,7 +102,7 @@ def test_odd_sizes(kernel: Kernel, n: int, m: int) -> None:
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 1023, 1025])
-@pytest.mark.usefixtures("small_tiles", "two_threads")
+@pytest.mark.usefixtures("small_tiles")
 def test_sizes_around_the_tile(n: int) -> None:
     X = np.random.default_rng(n).normal(size=(n, 3))
     V = np.random.default_rng(0).normal(size=n)
@@ -115,20 +115,13 @@ def test_an_operator_without_rows_gives_empty_products() -> None:
     assert (gram(Gaussian(), np.ones((3, 2)), X) @ np.ones(0)).tolist() == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.usefixtures("small_tiles", "two_threads")
+@pytest.mark.usefixtures("small_tiles")
 def test_the_same_product_twice_is_the_same_to_the_last_bit() -> None:
     X = torch.randn(500, 3, generator=torch.Generator().manual_seed(0))
     v = torch.randn(500, generator=torch.Generator().manual_seed(1))
     operator = gram(Laplace(), X)
     first = operator @ v
     assert all(torch.equal(first, operator @ v) for _ in range(5))
-
-
-@pytest.mark.usefixtures("small_tiles", "two_threads")
-def test_products_leave_the_number_of_threads_as_it_was() -> None:
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    gram(Gaussian(), X) @ np.ones(300)
-    assert torch.get_num_threads() == 2
 
 
 def test_reduced_precision_allowed_by_the_user_is_kept_out_and_put_back() -> None:
@@ -144,7 +137,7 @@ def test_reduced_precision_allowed_by_the_user_is_kept_out_and_put_back() -> Non
     assert ((product - expected).abs().max() / expected.max()).item() < 2e-6
 
 
-@pytest.mark.usefixtures("small_tiles", "two_threads")
+@pytest.mark.usefixtures("small_tiles")
 def test_weighted_is_the_operator_between_two_diagonals() -> None:
     rng = np.random.default_rng(0)
     X, s = rng.normal(size=(90, 2)), rng.random(90)

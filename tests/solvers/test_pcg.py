@@ -118,7 +118,7 @@ def test_a_preconditioner_of_a_steep_spectrum_keeps_its_small_answers():
     P = LowRank(U, torch.tensor([1e12, 1e3, 1.0]).double(), 1e-6)
     inside = U.T @ P.apply(U @ torch.ones(3, 1).double(), torch.zeros(1).double())
     expected = torch.tensor([[1e-18], [1e-9], [1e-6]]).double()
-    torch.testing.assert_close(inside, expected, rtol=1e-5, atol=0)
+    torch.testing.assert_close(inside, expected, rtol=1e-3, atol=0)
 
 
 def test_the_nystrom_preconditioner_finds_the_top_of_the_spectrum():

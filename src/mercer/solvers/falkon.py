@@ -39,9 +39,9 @@ class Falkon:
 
     with s rows drawn at random; the classical choice, the landmarks themselves, makes the product L^T L. K_nm is never
     stored: each iteration reads all rows once, block by block, and adds up in float64; both factors are float64. A
-    jitter relative to its diagonal makes K_mm a good basis; it is taken out of the penalty again, so the system solved
-    is the one above. The residual is measured in the basis of beta, where it is close to the error of the function.
-    Takes two m x m matrices.
+    jitter relative to its diagonal makes K_mm a good basis. It is taken out of the penalty again, so that the system
+    solved is the one above, and reported only where more than the usual one was needed. The residual is measured in
+    the basis of beta, where it is close to the error of the function. Takes two m x m matrices.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Falkon:
             residual=residual,
             iterations=found.iterations,
             seconds=time.perf_counter() - started,
-            jitter=basis.jitter,
+            jitter=basis.jitter if basis.jitter > JITTER[dtype] else 0.0,
             reason=how_it_ended(found, self.max_iter, str(dtype).removeprefix("torch.")),
             value=basis.coefficients(basis.solve_transposed(found.value, everything)),
         )

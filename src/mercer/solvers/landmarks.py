@@ -138,8 +138,8 @@ def _choose_from(
     """The places of at most m landmarks in a pool of rows, and what was done."""
     weighted = Weighted(gram(kernel, pool), counts.sqrt())
     if how == "leverage":
-        words = f"{m:,} landmarks drawn by ridge leverage scores of {len(pool):,} rows"
-        return leverage_sample(weighted, m, generator).cpu(), words
+        drawn = leverage_sample(weighted, m, generator).cpu()
+        return drawn, f"{len(drawn):,} landmarks drawn by ridge leverage scores of {len(pool):,} rows"
     pivots = pivoted_cholesky(weighted, m, seed=generator).pivots.cpu()
     words = f"{len(pivots):,} landmarks chosen by randomly pivoted Cholesky from {len(pool):,} rows"
     return pivots, words if len(pivots) == m else f"{words}, whose kernel matrix has no larger rank"

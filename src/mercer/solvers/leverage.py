@@ -12,7 +12,7 @@ from mercer.solvers.system import System
 
 
 def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
-    r"""Places of m different rows, drawn by approximate ridge leverage scores
+    r"""Places of m different rows, drawn in proportion to approximate ridge leverage scores
 
     .. math:: \ell_i = \bigl(A (A + \lambda I)^{-1}\bigr)_{ii}
               \approx \tfrac{1}{\lambda} \bigl(a_{ii} - a_{iS} (A_{SS} + \lambda D)^{-1} a_{Si}\bigr).
@@ -59,9 +59,19 @@ def _scores(products: Products, members: Tensor, chosen: Tensor, share: Tensor, 
 
 
 def _without_replacement(scores: Tensor, m: int, generator: torch.Generator) -> Tensor:
-    """m different places, drawn one after the other in proportion to their scores; Efraimidis and Spirakis, 2006."""
-    floor = max(float(scores.max()) * 1e-12, torch.finfo(torch.float64).tiny)
-    return (_uniform(len(scores), generator, scores).log() / scores.clamp(min=floor)).topk(m).indices
+    """m different places, each included with probability min(1, c score) for the c that makes these add up to m."""
+    weights = scores.clamp(min=max(float(scores.max()) * 1e-12, torch.finfo(torch.float64).tiny))
+    share = torch.zeros_like(weights)
+    sure = torch.zeros_like(weights, dtype=torch.bool)
+    while not bool(sure.all()):
+        share = torch.where(sure, 1.0, weights * ((m - int(sure.sum())) / float(weights[~sure].sum())))
+        if not bool((share[~sure] > 1.0).any()):
+            break
+        sure |= share >= 1.0
+    order = torch.randperm(len(scores), generator=generator).to(scores.device)
+    marks = _uniform(1, generator, scores) + torch.arange(m, device=scores.device)
+    places = torch.searchsorted(share[order].cumsum(0), marks, right=True)
+    return order[places.clamp(max=len(order) - 1)].unique()
 
 
 def _uniform(count: int, generator: torch.Generator, like: Tensor) -> Tensor:
