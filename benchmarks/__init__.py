@@ -36,16 +36,21 @@ def compare(
     theirs: Callable[[], Any],
     *,
     target: float | None = None,
-    repeats: int = 7,
+    rounds: int = 3,
+    repeats: int = 4,
     warm_up: bool = True,
 ) -> Row:
-    """Median times of two functions that do the same job, run in turns so that a busy machine slows both."""
-    if warm_up:
-        ours(), theirs()
+    """Median times of two functions that do the same job, in alternating rounds so that a busy machine slows both.
+
+    Each round starts with a run that is not counted: the threads of the other library spin for a while after their work.
+    """
     times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(repeats):
+    for _ in range(rounds):
         for function, kept in zip((ours, theirs), times, strict=True):
-            start = time.perf_counter()
-            function()
-            kept.append(1e3 * (time.perf_counter() - start))
+            if warm_up:
+                function()
+            for _ in range(repeats):
+                start = time.perf_counter()
+                function()
+                kept.append(1e3 * (time.perf_counter() - start))
     return Row(name, peer, median(times[0]), median(times[1]), target=target)

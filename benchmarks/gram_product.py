@@ -86,7 +86,7 @@ def _laplace_l1() -> Row:
         "laplacian_kernel(X, Z) @ v",
         lambda: gram(kernel, X, Z) @ v,
         lambda: laplacian_kernel(X, Z, gamma=0.1) @ v,
-        repeats=3,
+        repeats=2,
     )
 
 

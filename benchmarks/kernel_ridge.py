@@ -37,7 +37,7 @@ def _fit_predict(kernel: str) -> Row:
         lambda: ours.fit(X, y).predict(X_new),
         lambda: theirs.fit(X, y).predict(X_new),
         target=2.0 if kernel == "rbf" else None,
-        repeats=3,
+        repeats=1,
         warm_up=False,
     )
 
@@ -54,4 +54,4 @@ def _alpha_path() -> Row:
             theirs.fit(X, y)
 
     name, peer = "path of 30 alphas with LOO, n=3,000", "GridSearchCV, 5 folds"
-    return compare(name, peer, lambda: ours.fit(X, y), search, target=10.0, repeats=1, warm_up=False)
+    return compare(name, peer, lambda: ours.fit(X, y), search, target=10.0, rounds=1, repeats=1, warm_up=False)
