@@ -42,14 +42,14 @@ def compare(
 ) -> Row:
     """Median times of two functions that do the same job, in alternating rounds so that a busy machine slows both.
 
-    Each round starts with a run that is not counted: the threads of the other library spin for a while after their work.
+    Each round starts with a run that is not counted: threads of the other library spin for a while after their work.
     """
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for function, kept in zip((ours, theirs), times, strict=True):
             if warm_up:
                 function()
-            for _ in range(repeats):
+            for _repeat in range(repeats):
                 start = time.perf_counter()
                 function()
                 kept.append(1e3 * (time.perf_counter() - start))

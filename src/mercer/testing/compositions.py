@@ -24,7 +24,7 @@ def random_kernel(rng: np.random.Generator, n_columns: int, size: int = 3) -> Ke
     """A sum or product of up to `size` kernels of rows with random parameters, scalings and powers.
 
         >>> random_kernel(np.random.default_rng(4), 2, size=2)
-    DOCTEST
+    Subspace(kernel=Gaussian(length_scale=2.4), columns=(0,))
     """
     kernel = _leaf(rng, n_columns)
     for _ in range(int(rng.integers(size))):
