@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplace, Matern, RationalQuadratic
+from mercer.kernels.maths import exp, sqrt
+from mercer.kernels.pair import Pair
 from mercer.operators import gram
 
 Profile = Callable[[Tensor], Tensor]
@@ -122,3 +126,17 @@ def test_many_right_hand_sides_are_each_the_product_with_one() -> None:
     together = operator @ V
     alone = torch.stack([operator @ v for v in V.T], dim=1)
     assert ((together - alone).abs().max() / alone.abs().max()).item() < 1e-6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Smoothed(Kernel):
+    """A kernel that adds next to nothing under its root."""
+
+    def of(self, pair: Pair) -> Any:
+        return exp(-sqrt(pair.squared_distance() + 1e-12))
+
+
+def test_rounding_below_zero_never_reaches_a_root() -> None:
+    X = cloud(200, 30, 24.0)
+    K = gram(Smoothed(), X, X.clone()).dense()
+    assert bool(torch.isfinite(K).all())

@@ -23,7 +23,7 @@ from mercer.kernels import (
 def random_kernel(rng: np.random.Generator, n_columns: int, size: int = 3) -> Kernel:
     """A sum or product of up to `size` kernels of rows with random parameters, scalings and powers.
 
-        >>> random_kernel(np.random.default_rng(4), 2, size=2)
+    >>> random_kernel(np.random.default_rng(4), 2, size=2)
     Subspace(kernel=Gaussian(length_scale=2.4), columns=(0,))
     """
     kernel = _leaf(rng, n_columns)

@@ -201,10 +201,10 @@ def _fused(nodes: list[Node]) -> list[Node]:
 
 
 def _nonnegative(nodes: list[Node]) -> frozenset[int]:
-    """All inputs but those that are used only as exp(s) and s + c, which a small negative s does not harm."""
+    """All inputs but those used only as exp(s) and s + c with c >= 1, which rounding below zero does not harm."""
 
     def harmless(user: Node) -> bool:
-        return user.op == "exp" or (user.op == "add" and isinstance(user.args[1], float) and user.args[1] > 0)
+        return user.op == "exp" or (user.op == "add" and isinstance(user.args[1], float) and user.args[1] >= 1)
 
     return frozenset(
         _place(node.value)

@@ -1,0 +1,151 @@
+"""The three loops over tiles, in Triton: product with one column, product with many, and dense rows.
+
+ROWS and TILE are functions written for one formula (see `source`): ROWS reads what belongs to a block of rows once,
+TILE computes the kernel on that block and a block of columns, and says whether it met nearly coincident points that
+it could not resolve. Such tiles are left out and marked in FLAGS (FLAGGED = WRITE), or known from an earlier product
+(SKIP); a second launch with a TILE that takes differences adds just these (ONLY).
+
+Samples are padded to whole tiles and the padding of V is zero. Each program sums a span of columns into its own slice
+of Y; neighbouring programs share rows, so that wide rows are found in the cache.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from mercer.operators.backends.fused.tiles import interpreted
+
+NO: tl.constexpr = tl.constexpr(0)
+WRITE: tl.constexpr = tl.constexpr(1)
+SKIP: tl.constexpr = tl.constexpr(2)
+ONLY: tl.constexpr = tl.constexpr(3)
+
+
+@triton.jit
+def product(
+    A, B, P, Q, C, FLAGS, V, Y, n, m, span,
+    ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, STAGES: tl.constexpr,
+    INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, SUM_LAST: tl.constexpr,
+):  # fmt: skip
+    """Y[s, i] = sum over the columns j of span s of k(x_i, z_j) V[j]; SUM_LAST keeps one sum per pair of a tile."""
+    n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
+    spans = tl.cdiv(m, span)
+    place = tl.program_id(0) % spans
+    row = (tl.program_id(0) // spans) * BM
+    first = place * span
+    last = tl.minimum(first + span, m)
+    flags = FLAGS + row // BM * (m // BN)
+    here = ROWS(A, P, C, row, n, BM)
+    if SUM_LAST:
+        totals = tl.zeros((BM, BN), tl.float32)
+    else:
+        total = tl.zeros((BM,), tl.float32)
+    for col in tl.range(first, last, BN, num_stages=STAGES):
+        wanted = True
+        if FLAGGED == ONLY:
+            wanted = tl.load(flags + col // BN) != 0
+        if wanted:
+            k, near = TILE(A, B, P, Q, C, here, row, col, n, m, BM, BN, INNER, POLY)
+            v = tl.load(V + col + tl.arange(0, BN))
+            if FLAGGED == WRITE:
+                tl.store(flags + col // BN, near.to(tl.int8))
+                v = tl.where(near, 0.0, v)
+            if FLAGGED == SKIP:
+                v = tl.where(tl.load(flags + col // BN) != 0, 0.0, v)
+            if SUM_LAST:
+                totals += k * v[None, :]
+            else:
+                total += tl.sum(k * v[None, :], 1)
+    if SUM_LAST:
+        total = tl.sum(totals, 1)
+    tl.store(Y + place * n + row + tl.arange(0, BM), total)
+
+
+@triton.jit
+def product_many(
+    A, B, P, Q, C, FLAGS, V, Y, n, m, span,
+    ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, STAGES: tl.constexpr,
+    INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, T: tl.constexpr, TERM: tl.constexpr,
+):  # fmt: skip
+    """Y[s, i, t] = sum over the columns j of span s of k(x_i, z_j) V[j, t], V given as a sum of three terms.
+
+    The tile is cut into three terms of 8 bits as well, of type TERM (bf16, which keeps the range of float32); six
+    products on the tensor cores give float32 accuracy. Tensor cores truncate, so tiles are added up on the FMA units.
+    """
+    n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
+    spans = tl.cdiv(m, span)
+    place = tl.program_id(0) % spans
+    row = (tl.program_id(0) // spans) * BM
+    first = place * span
+    last = tl.minimum(first + span, m)
+    flags = FLAGS + row // BM * (m // BN)
+    here = ROWS(A, P, C, row, n, BM)
+    columns = tl.arange(0, T)
+    total = tl.zeros((BM, T), tl.float32)
+    term = m * T
+    for col in tl.range(first, last, BN, num_stages=STAGES):
+        wanted = True
+        if FLAGGED == ONLY:
+            wanted = tl.load(flags + col // BN) != 0
+        if wanted:
+            k, near = TILE(A, B, P, Q, C, here, row, col, n, m, BM, BN, INNER, POLY)
+            if FLAGGED == WRITE:
+                tl.store(flags + col // BN, near.to(tl.int8))
+                k = k * tl.where(near, 0.0, 1.0)
+            if FLAGGED == SKIP:
+                k = k * tl.where(tl.load(flags + col // BN) != 0, 0.0, 1.0)
+            k1 = _upper_half(k)
+            rest = k - k1
+            k2 = _upper_half(rest)
+            k3 = (rest - k2).to(TERM)
+            k1 = k1.to(TERM)
+            k2 = k2.to(TERM)
+            v = V + (col + tl.arange(0, BN))[:, None] * T + columns[None, :]
+            v1 = tl.load(v)
+            v2 = tl.load(v + term)
+            v3 = tl.load(v + 2 * term)
+            small = tl.dot(k3, v1)
+            small = tl.dot(k2, v2, small)
+            small = tl.dot(k1, v3, small)
+            small = tl.dot(k2, v1, small)
+            small = tl.dot(k1, v2, small)
+            total += tl.dot(k1, v1, small)
+    out = Y + (place * n + row) * T
+    tl.store(out + tl.arange(0, BM)[:, None] * T + columns[None, :], total)
+
+
+@triton.jit
+def _upper_half(x):
+    """x with the lower half of its bits zero: exactly a bf16 number."""
+    return (x.to(tl.int32, bitcast=True) & -65536).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def dense(
+    A, B, P, Q, C, FLAGS, Y, n, m, factor,
+    ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr,
+):  # fmt: skip
+    """Y[i, j] = factor k(x_i, z_j)."""
+    n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
+    tiles = m // BN
+    row = (tl.program_id(0) // tiles) * BM
+    col = (tl.program_id(0) % tiles) * BN
+    wanted = True
+    if FLAGGED == ONLY:
+        wanted = tl.load(FLAGS + tl.program_id(0)) != 0
+    if wanted:
+        here = ROWS(A, P, C, row, n, BM)
+        k, near = TILE(A, B, P, Q, C, here, row, col, n, m, BM, BN, INNER, POLY)
+        if FLAGGED == WRITE:
+            tl.store(FLAGS + tl.program_id(0), near.to(tl.int8))
+        out = Y + row * m + col
+        tl.store(out + tl.arange(0, BM)[:, None] * m + tl.arange(0, BN)[None, :], factor * k)
+
+
+def term_type() -> tl.dtype:
+    """bf16, or float32 in the interpreter, whose products of bf16 are wrong."""
+    return tl.float32 if interpreted() else tl.bfloat16

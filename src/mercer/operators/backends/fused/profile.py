@@ -1,0 +1,250 @@
+"""The body of a tile function: a program as straight-line Triton text, with its numbers kept apart.
+
+Every value is a known number times a computed one. The numbers meet on the host in float64: into the scale of the
+data (so that the exponent of a Gaussian *is* the matrix product), into a short vector of constants, and into one
+factor of the whole kernel. The text therefore depends on the formula alone, and a new length scale compiles nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from mercer.core.errors import NotTraceable
+from mercer.core.symbols import Program, Step
+
+LOG2E = math.log2(math.e)
+SMALLEST_UNIT = 0.01
+"""Factors below this, or above its inverse, stay out of the data, which are packed in half precision."""
+
+LARGE_POWER = 2.0
+"""Above it a real power magnifies the error of the hardware's logarithm (2^-22) and the rounding of 1 + x."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Text that computes `result` from inputs q0, q1, ... (input i times units[i]) and constants c0, c1, ...
+
+    The kernel is `factor` times the result. `exponents` names the inputs in exponents, with the power they have there.
+    """
+
+    lines: tuple[str, ...]
+    result: str
+    factor: float
+    constants: tuple[float, ...]
+    units: tuple[float, ...]
+    exponents: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def takes_roots(self) -> bool:
+        return any("root(" in line for line in self.lines)
+
+    def only_rooted(self, i: int) -> bool:
+        """Whether input i enters through its square root alone."""
+        uses = [line for line in self.lines if re.search(rf"\bq{i}\b", line)]
+        return all(f"= root(q{i}, POLY)" in line for line in uses) and self.result != f"q{i}"
+
+
+@dataclass(frozen=True)
+class _Value:
+    """number * name; a known number when there is no name."""
+
+    number: float
+    name: str | None = None
+
+
+class _Writer:
+    def __init__(self, units: dict[int, float]) -> None:
+        self.units = units
+        self.wanted: dict[int, float] = {}
+        self.lines: dict[str, str] = {}
+        self.constants: list[float] = []
+        self.origin: dict[str, tuple[int, float]] = {}
+        self.offset: dict[str, tuple[str, float]] = {}
+        self.exponents: list[tuple[int, float]] = []
+
+    def new(self, text: str, number: float = 1.0) -> _Value:
+        """A line that computes `text`, written once."""
+        return _Value(number, self.lines.setdefault(text, f"v{len(self.lines)}"))
+
+    def constant(self, number: float) -> str:
+        """A place of its own even for equal numbers, so that the text does not depend on them."""
+        self.constants.append(number)
+        return f"c{len(self.constants) - 1}"
+
+    def whole(self, value: _Value) -> str:
+        """The value itself, its number multiplied in."""
+        if value.name is None:
+            return self.constant(value.number)
+        if value.number == 1.0:
+            return value.name
+        return str(self.new(f"{self.constant(value.number)} * {value.name}").name)
+
+    def step(self, step: Step, args: list[_Value]) -> _Value:
+        number = float(step.value or 0.0)
+        match step.op:
+            case "input":
+                i = int(number)
+                self.origin[f"q{i}"] = (i, 1.0)
+                return _Value(1.0 / self.units.get(i, 1.0), f"q{i}")
+            case "constant":
+                return _Value(number)
+            case "copy":
+                return args[0]
+            case "add":
+                return self.add(*args)
+            case "mul":
+                return self.mul(*args)
+            case "pow" | "safe_pow":
+                return self.power(args[0], number, safe=step.op == "safe_pow")
+            case "sqrt":
+                return self.power(args[0], 0.5)
+            case "reciprocal_sqrt":
+                return self.power(args[0], -0.5, safe=True)
+            case "exp":
+                return self.exp(args[0])
+            case "log":
+                return self.log(args[0])
+            case "minimum" | "less":
+                return self.compare(step.op, *args)
+        raise NotTraceable(f"the operation {step.op!r} has no fused form")
+
+    def add(self, a: _Value, b: _Value) -> _Value:
+        if a.name is None:
+            a, b = b, a
+        if a.name is None:
+            return _Value(a.number + b.number)
+        if b.number == 0.0:
+            return a
+        ratio = b.number / a.number
+        if b.name is None:
+            value = self.new(f"{a.name} + {self.constant(ratio)}", a.number)
+            self.offset[str(value.name)] = (a.name, ratio)
+            return value
+        if a.name == b.name:
+            total = a.number + b.number
+            return _Value(total, a.name if total else None)
+        if abs(ratio) == 1.0:
+            return self.new(f"{a.name} {'+' if ratio > 0 else '-'} {b.name}", a.number)
+        return self.new(f"{a.name} + {self.constant(ratio)} * {b.name}", a.number)
+
+    def mul(self, a: _Value, b: _Value) -> _Value:
+        number = a.number * b.number
+        if a.name is None or b.name is None or number == 0.0:
+            return _Value(number, None if number == 0.0 else a.name or b.name)
+        return self.new(f"{a.name} * {b.name}", number)
+
+    def power(self, a: _Value, p: float, *, safe: bool = False) -> _Value:
+        if a.name is None:
+            return _Value(0.0 if safe and a.number == 0 else a.number**p)
+        if p == 1.0 or p == 0.0:
+            return a if p else _Value(1.0)
+        if p == int(p) and (p > 0 or (p >= -8 and not safe)):
+            return self.whole_power(a, int(p))
+        base = _Value(1.0, self.whole(a)) if a.number < 0 else a
+        number, name = base.number**p, str(base.name)
+        if p == 0.5:
+            value = self.new(f"root({name}, POLY)", number)
+            if name in self.origin:
+                self.origin[str(value.name)] = (self.origin[name][0], 0.5)
+            return value
+        if p == -0.5:
+            # a zero distance has no direction: the floor keeps coincident and padded pairs finite before the mask
+            text = f"tl.rsqrt(tl.maximum({name}, 1e-37))"
+        elif abs(p) > LARGE_POWER and name in self.offset and self.offset[name][1] > 0:
+            x, c = self.offset[name]  # (x + c)^p = c^p (1 + x/c)^p
+            text = f"tl.exp2({self.constant(p)} * log2_of_1_plus({self.constant(1.0 / c)} * {x}))"
+            number *= c**p
+        else:
+            log = "accurate_log2" if abs(p) > LARGE_POWER else "tl.log2"
+            text = f"tl.exp2({self.constant(p)} * {log}(tl.maximum({name}, {'1e-37' if p < 0 else '0.0'})))"
+        if safe:
+            text = f"tl.where({name} > 0.0, {text}, 0.0)"
+        return self.new(text, number)
+
+    def whole_power(self, a: _Value, p: int) -> _Value:
+        """By squaring; a negative power inverts first, and high powers start from a number near the kernel's own."""
+        if abs(p) > 3 and a.number != 1.0:
+            a = _Value(1.0, self.whole(a))
+        base = a if p > 0 else self.new(f"1.0 / {a.name}", 1.0 / a.number)
+        result: _Value | None = None
+        for bit in reversed(f"{abs(p):b}"):
+            if bit == "1":
+                result = base if result is None else self.mul(result, base)
+            base = self.mul(base, base)
+        assert result is not None
+        return result
+
+    def exp(self, a: _Value) -> _Value:
+        if a.name is None:
+            return _Value(math.exp(a.number))
+        number = a.number * LOG2E
+        if a.name in self.origin:
+            i, exponent = self.origin[a.name]
+            unit = abs(number) ** (1.0 / exponent)
+            if SMALLEST_UNIT <= unit <= 1.0 / SMALLEST_UNIT:
+                self.wanted.setdefault(i, unit)
+            if abs(number + 1.0) < 1e-9:
+                self.exponents.append((i, exponent))
+                return self.new(f"exp2_of_minus({a.name}, POLY)")
+        return self.new(f"tl.exp2({self.constant(number)} * {a.name})")
+
+    def log(self, a: _Value) -> _Value:
+        """log at zero is taken as zero: it only ever multiplies a power of the same zero."""
+        if a.name is None:
+            return _Value(math.log(a.number) if a.number > 0 else 0.0)
+        whole = self.whole(a)
+        return self.new(f"tl.where({whole} > 0.0, accurate_log2(tl.maximum({whole}, 1e-37)), 0.0)", 1.0 / LOG2E)
+
+    def compare(self, op: str, a: _Value, b: _Value) -> _Value:
+        x, y = self.whole(a), self.whole(b)
+        return self.new(f"tl.minimum({x}, {y})" if op == "minimum" else f"tl.where({x} < {y}, 1.0, 0.0)")
+
+
+def profile(program: Program, given: dict[int, float] | None = None) -> Profile:
+    """The text of a reduced program; written twice, the second time in the units that the first one wished for.
+
+    Units in `given` are kept as they are.
+
+    >>> from mercer.core.arrays import as_points
+    >>> from mercer.kernels import Matern
+    >>> text = profile(Matern(nu=1.5).program(as_points([[0.0]])))
+    >>> for line in text.lines:
+    ...     print(line)
+    v0 = root(q0, POLY)
+    v1 = v0 + c0
+    v2 = exp2_of_minus(v0, POLY)
+    v3 = v1 * v2
+    """
+    units = dict(given or {})
+    for _ in range(2):
+        writer = _Writer(units)
+        values: list[_Value] = []
+        for step in program.steps:
+            values.append(writer.step(step, [values[a] for a in step.args]))
+        units = writer.wanted | units
+    result = values[-1]
+    if result.name is None:  # a constant kernel
+        name, factor = str(writer.new("tl.full((BM, BN), 1.0, tl.float32)").name), result.number
+    else:
+        name, factor = result.name, result.number
+    return Profile(
+        _needed(writer.lines, name),
+        name,
+        factor,
+        tuple(writer.constants),
+        tuple(units.get(i, 1.0) for i in range(len(program.inputs))),
+        tuple(writer.exponents),
+    )
+
+
+def _needed(lines: dict[str, str], result: str) -> tuple[str, ...]:
+    """The lines in order, without those (spare squares) that nothing reads."""
+    kept: list[str] = []
+    wanted = {result}
+    for text, name in reversed(lines.items()):
+        if name in wanted:
+            wanted.update(re.findall(r"\bv\d+\b", text))
+            kept.append(f"{name} = {text}")
+    return tuple(reversed(kept))

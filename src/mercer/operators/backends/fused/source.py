@@ -1,0 +1,222 @@
+"""From a formula and the layout of its inputs to the text of ROWS and TILE, and on to Triton functions."""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from mercer.operators.backends.fused.layout import CHUNK, Layout, pieces
+from mercer.operators.backends.fused.profile import Profile
+
+RESIDENT_FEATURES = 8
+"""Up to here the features of a row tile stay in registers for direct differences."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """An input summed over features from differences: rows `left`... of P and `right`... of Q.
+
+    Weights are constants from `weight` on, or one for all features when `shared`; `metric` is "l1" or "l2".
+    """
+
+    features: int
+    left: int
+    right: int
+    weight: int
+    shared: bool
+    metric: str
+
+    def swapped(self) -> Differences:
+        return replace(self, left=self.right, right=self.left)
+
+
+@dataclass(frozen=True)
+class Products:
+    """An input that is a sum of matrix products of packed columns, from column `start` of the operands.
+
+    `reach` bounds its values. A tile with a value below constant `near` has to be taken again, from the differences
+    `exact`.
+    """
+
+    layout: Layout
+    start: int
+    reach: float = math.inf
+    exact: Differences | None = None
+    near: int = 0
+
+    def swapped(self) -> Products:
+        return self if self.exact is None else replace(self, exact=self.exact.swapped())
+
+
+@dataclass(frozen=True)
+class Ends:
+    """An input that is a function of x alone ("left") or z alone: row `start` of P or Q."""
+
+    side: str
+    start: int
+
+    def swapped(self) -> Ends:
+        return Ends("right" if self.side == "left" else "left", self.start)
+
+
+Input = Products | Differences | Ends
+
+
+class _Text:
+    """Collects the lines of both functions; what ROWS finds reaches TILE in a tuple."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.rows: list[str] = []
+        self.tile: list[str] = []
+        self.here: list[str] = []
+        self.near: list[str] = []
+
+    def hand(self, name: str, text: str) -> None:
+        """Computed once for a block of rows."""
+        if name not in self.here:
+            self.rows.append(f"{name} = {text}")
+            self.here.append(name)
+
+    def constant(self, index: int) -> str:
+        self.hand(f"c{index}", f"tl.load(C + {index})")
+        return f"c{index}"
+
+    def products(self, items: dict[str, Products]) -> None:
+        for q, item in items.items():
+            if item.layout.resident:
+                self._resident(q, item)
+        self._chunked({q: item for q, item in items.items() if not item.layout.resident})
+        for q, item in items.items():
+            if item.exact is not None:
+                self.near.append(f"(tl.min({q}) < {self.constant(item.near)})")
+
+    def _resident(self, q: str, item: Products) -> None:
+        grid, more = item.layout, ""
+        for a, b in (pair for pairs in grid.passes for pair in pairs):
+            for at, size in pieces(grid.shared(a, b)):
+                left, right = item.start + grid.start(a) + at, item.start + grid.start(b) + at
+                x, z = f"a{left}_{size}", f"b{right}_{size}"
+                self.hand(x, f"tl.load(a_rows + {left} + tl.arange(0, {size})[None, :])")
+                load = f"{z} = tl.load(b_cols + {right} + tl.arange(0, {size})[:, None])"
+                if load not in self.tile:
+                    self.tile.append(load)
+                self.tile.append(f"{q} = tl.dot({x}, {z}{more})")
+                more = f", {q}"
+
+    def _chunked(self, items: dict[str, Products]) -> None:
+        """One loop over the features for all wide inputs, which have the same width."""
+        if not items:
+            return
+        loads: list[str] = []
+        dots: list[str] = []
+        sums = {q: [f"{q}_{i}" for i in range(len(item.layout.passes))] for q, item in items.items()}
+        for q, item in items.items():
+            grid = item.layout
+            for i in range(len(grid.blocks)):
+                place = f"{item.start + grid.start(i)} + at + tl.arange(0, {CHUNK})"
+                loads.append(f"    {q}a{i} = tl.load(a_rows + ({place})[None, :])")
+                loads.append(f"    {q}b{i} = tl.load(b_cols + ({place})[:, None])")
+            for name, pairs in zip(sums[q], grid.passes, strict=True):
+                dots += [f"    {name} = tl.dot({q}a{a}, {q}b{b}, {name})" for a, b in pairs]
+        (width,) = {item.layout.blocks[0].width for item in items.values()}
+        self.tile += [f"{name} = tl.zeros((BM, BN), tl.float32)" for names in sums.values() for name in names]
+        self.tile.append(f"for at in tl.range(0, {width}, {CHUNK}, num_stages=INNER):")
+        self.tile += loads + dots
+        self.tile += [f"{q} = {' + '.join(names)}" for q, names in sums.items()]
+
+    def differences(self, q: str, item: Differences) -> None:
+        term = "tl.abs(e)" if item.metric == "l1" else "(e * e)"
+        lines = [f"{q} = tl.zeros((BM, BN), tl.float32)"]
+        if item.features <= RESIDENT_FEATURES:
+            for i in range(item.features):
+                x, z = f"x{item.left + i}", f"z{item.right + i}"
+                self.hand(x, f"tl.load(p_rows + {item.left + i} * n)")
+                weight = "" if item.shared else f"{self.constant(item.weight + i)} * "
+                lines += [
+                    f"{z} = tl.load(q_cols + {item.right + i} * m)",
+                    f"e = {x}[:, None] - {z}[None, :]",
+                    f"{q} += {weight}{term}",
+                ]
+        else:
+            weight = "" if item.shared else f"tl.load(C + {item.weight} + f) * "
+            lines += [
+                f"for f in tl.range(0, {item.features}, num_stages=1):",
+                f"    x = tl.load(p_rows + ({item.left} + f) * n)",
+                f"    z = tl.load(q_cols + ({item.right} + f) * m)",
+                "    e = x[:, None] - z[None, :]",
+                f"    {q} += {weight}{term}",
+            ]
+        if item.shared:
+            lines.append(f"{q} = {self.constant(item.weight)} * {q}")
+        self.tile += lines
+
+    def ends(self, q: str, item: Ends) -> None:
+        if item.side == "left":
+            self.hand(q, f"tl.load(p_rows + {item.start} * n)[:, None]")
+        else:
+            self.tile.append(f"{q} = tl.load(q_cols + {item.start} * m)[None, :]")
+
+    def text(self) -> str:
+        used = set(re.findall(r"\w+", " ".join(self.tile)))
+        unpacked = [f"{name} = here[{i}]" for i, name in enumerate(self.here) if name in used]
+        returned = f"return ({''.join(f'{name}, ' for name in self.here)})"
+        rows, tile = (
+            "\n".join(f"    {line}" for line in lines) for lines in ([*self.rows, returned], [*unpacked, *self.tile])
+        )
+        return f"""import triton
+import triton.language as tl
+from mercer.operators.backends.fused.primitives import accurate_log2, exp2_of_minus, log2_of_1_plus, root
+
+
+@triton.jit
+def rows(A, P, C, row, n, BM: tl.constexpr):
+    a_rows = A + row * {self.width} + tl.arange(0, BM)[:, None] * {self.width}
+    p_rows = P + row + tl.arange(0, BM)
+{rows}
+
+
+@triton.jit
+def tile(
+    A, B, P, Q, C, here, row, col, n, m,
+    BM: tl.constexpr, BN: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr,
+):
+    a_rows = A + row * {self.width} + tl.arange(0, BM)[:, None] * {self.width}
+    b_cols = B + col * {self.width} + tl.arange(0, BN)[None, :] * {self.width}
+    p_rows = P + row + tl.arange(0, BM)
+    q_cols = Q + col + tl.arange(0, BN)
+{tile}
+"""
+
+
+def source(text: Profile, inputs: tuple[Input, ...], width: int) -> str:
+    """The text of a module with the functions `rows` and `tile`, for operands of `width` packed columns."""
+    out = _Text(width)
+    for i in range(max(1, len(text.constants))):
+        out.constant(i)
+    out.products({f"q{i}": item for i, item in enumerate(inputs) if isinstance(item, Products)})
+    for i, item in enumerate(inputs):
+        match item:
+            case Differences():
+                out.differences(f"q{i}", item)
+            case Ends():
+                out.ends(f"q{i}", item)
+    near = " | ".join(out.near) or "tl.full((), 0, tl.int1)"
+    out.tile += [*text.lines, f"return tl.broadcast_to({text.result}, (BM, BN)), {near}"]
+    return out.text()
+
+
+@lru_cache(maxsize=256)
+def functions(text: str) -> dict[str, Callable[..., Any]]:
+    """The Triton functions of a text by name; Triton reads the text again, so it is kept where Python looks."""
+    name = f"<mercer fused {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    module: dict[str, Any] = {"__name__": "mercer.operators.backends.fused.generated"}
+    exec(compile(text, name, "exec"), module)
+    return {"ROWS": module["rows"], "TILE": module["tile"]}

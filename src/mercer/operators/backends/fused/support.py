@@ -1,0 +1,76 @@
+"""Which programs and data the fused loops can take."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.util import find_spec
+
+import torch
+
+from mercer.core.arrays import Points
+from mercer.core.errors import NotTraceable
+from mercer.core.symbols import Program
+from mercer.operators.backends.fused.formulas import merged, reduced
+from mercer.operators.backends.fused.layout import RESIDENT_COLUMNS, RESIDENT_TOGETHER, layout
+from mercer.operators.backends.fused.operands import warped
+from mercer.operators.backends.fused.profile import profile
+from mercer.operators.backends.fused.tiles import interpreted
+
+CAPABILITIES = 9, 10
+"""GPUs with the 227 KiB of shared memory per block that the tiles use."""
+
+MOST_STATISTICS = 3
+"""Distances and inner products that a tile has registers for."""
+
+MOST_END_VALUES = 16
+"""Functions of x alone, and of z alone."""
+
+
+def supports(program: Program, x: Points, z: Points) -> str | None:
+    """None when the fused loops can multiply with this Gram matrix, else the reason in words."""
+    return _no_device(x, z) or _no_formula(program) or _too_much(program, x)
+
+
+def _no_device(x: Points, z: Points) -> str | None:
+    if not (x.is_tensor and z.is_tensor):
+        return "the data are not rows of numbers"
+    if len(x) == 0 or len(z) == 0:
+        return "a sample is empty"
+    if x.values.dtype != torch.float32 or z.values.dtype != torch.float32:
+        return "the fused products are float32, the data are not"
+    if find_spec("triton") is None:
+        return "triton is not installed"
+    if interpreted():
+        return None
+    if not (x.values.is_cuda and z.values.is_cuda):
+        return "the data are not on a CUDA device"
+    capability = torch.cuda.get_device_capability(x.values.device)
+    if capability[0] not in CAPABILITIES:
+        return f"the tiles are made for compute capability 9 and 10 (H100 to B200), the GPU has {capability[0]}"
+    return None
+
+
+@lru_cache(maxsize=256)
+def _no_formula(program: Program) -> str | None:
+    try:
+        profile(merged(reduced(program)))
+    except NotTraceable as error:
+        return str(error)
+    return None
+
+
+def _too_much(program: Program, x: Points) -> str | None:
+    inputs = merged(reduced(program)).inputs
+    products = [s for s in inputs if s.kind in ("squared_distance", "inner")]
+    if len(products) > MOST_STATISTICS:
+        return f"the formula has {len(products)} different distances and inner products, more than {MOST_STATISTICS}"
+    for side in ("left", "right"):
+        ends = sum(s.kind == side for s in inputs)
+        if ends > MOST_END_VALUES:
+            return f"the formula has {ends} functions of one point, more than {MOST_END_VALUES}"
+    sample = x.take(slice(0, 1))
+    columns = [warped(s, sample).values.shape[1] for s in products]
+    most = sum(layout(d, "deep").width for d in columns)
+    if len(set(columns)) > 1 and (most > RESIDENT_TOGETHER or max(columns) > RESIDENT_COLUMNS // 3 - 10):
+        return "several distances over different numbers of columns, some of them many"
+    return None

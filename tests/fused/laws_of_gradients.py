@@ -1,0 +1,81 @@
+"""Laws of fused gradients: the same as automatic differentiation in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from laws import DEVICE, columns, error, normal, points
+
+from mercer.kernels import (
+    ExponentialPower,
+    Gaussian,
+    Laplace,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    Subspace,
+    WhiteNoise,
+)
+from mercer.operators.backends import fused
+from mercer.testing.examples import tapered
+
+TOLERANCE = 1e-5
+
+FAMILIES = {
+    "gaussian": Gaussian,
+    "laplace": Laplace,
+    "laplace_l1": lambda l: Laplace(l, metric="l1"),
+    "matern32": lambda l: Matern(1.5, l),
+    "matern72": lambda l: Matern(3.5, l),
+    "rational quadratic": lambda l: RationalQuadratic(l, alpha=1.7),
+    "exponential power": lambda l: ExponentialPower(l, power=1.5),
+    "sum": lambda l: 2.0 * Gaussian(l) + Matern(2.5, l) * Linear(1.0),
+    "scaled by a function": lambda l: tapered * Gaussian(l) + Polynomial(2),
+    "warped": lambda l: Subspace(Periodic(1.0, 3.0), 0) * Gaussian(l),
+}
+
+
+@pytest.mark.parametrize("length_scale", [1.5, (1.0, 2.0, 3.0)], ids=["scalar", "vector"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_gradients_by_points_weights_and_length_scale_equal_autograd(name: str, length_scale: Any) -> None:
+    family = FAMILIES[name]
+    x, z = points(normal(50, 3, 0, 9.0)), points(normal(40, 3, 1, 9.0))
+    V, W = columns(40, 2), columns(50, 2, seed=2)
+    found = fused.gradient(family(length_scale).program(x), x, z, V, W)
+
+    a, b, v = (t.double().requires_grad_() for t in (x.values, z.values, V))
+    scale = torch.tensor(length_scale, dtype=torch.float64, device=DEVICE, requires_grad=True)
+    loss = (W.double() * (family(scale)(a, b) @ v)).sum()
+    by_a, by_b, by_v, by_scale = torch.autograd.grad(loss, (a, b, v, scale))
+    assert error(found.x, by_a) < TOLERANCE
+    assert error(found.z, by_b) < TOLERANCE
+    assert error(found.V, by_v) < TOLERANCE
+    shared = [g for g in found.length_scales.values() if g.shape == by_scale.shape]
+    expected = by_scale if name != "warped" or isinstance(length_scale, tuple) else by_scale + sum(shared) - shared[-1]
+    assert error(torch.stack(shared).sum(0), expected) < TOLERANCE
+
+
+def test_gradients_by_constants_equal_the_kernels_they_multiply() -> None:
+    x = points(normal(60, 3, 0))
+    V = columns(60)
+    kernel = 3.0 * Gaussian() + WhiteNoise(0.5)
+    program = kernel.program(x)
+    numbers = fused.gradient(program, x, x, V, V, same=True).numbers
+    constants = {program.steps[i].value: float(value) for i, value in numbers.items()}
+    v = V.double()
+    assert constants[3.0] == pytest.approx(float(v @ (Gaussian()(x.values.double()) @ v)), rel=1e-5)
+    assert constants[0.5] == pytest.approx(float(v @ v), rel=1e-5)
+
+
+def test_coincident_points_have_finite_gradients() -> None:
+    half = normal(40, 3, 0)
+    x = points(torch.cat([half, half]))
+    W = columns(80)
+    found = fused.gradient(Laplace().program(x), x, x, W, W, same=True)
+    rows = x.values.double().requires_grad_()
+    (expected,) = torch.autograd.grad(W.double() @ (Laplace()(rows) @ W.double()), rows)
+    assert error(found.x + found.z, expected) < TOLERANCE

@@ -1,0 +1,136 @@
+"""Laws of fused products: the same numbers as float64, for every kernel, shape, offset and radius."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from laws import DEVICE, columns, error, gram, normal, points, product_error, reference, samples
+
+from mercer.core.arrays import as_points
+from mercer.kernels import (
+    ExponentialPower,
+    Gaussian,
+    Kernel,
+    Laplace,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+    WhiteNoise,
+    resolve,
+)
+from mercer.operators.backends import fused
+from mercer.operators.backends.fused.formulas import merged, reduced
+from mercer.operators.backends.fused.profile import profile
+from mercer.testing.compositions import random_kernel
+from mercer.testing.examples import FUNCTION_KERNELS, VECTOR_KERNELS
+
+TOLERANCE = 2e-6
+NEAR_TOLERANCE = 5e-5
+BESSEL = (Matern(0.8), Matern(3.3, 1.7))
+FUSED = [kernel for kernel in VECTOR_KERNELS + FUNCTION_KERNELS if kernel not in BESSEL]
+
+
+@pytest.mark.parametrize("kernel", FUSED, ids=repr)
+def test_products_transposes_and_rows_equal_float64(kernel: Kernel) -> None:
+    x, z = samples(kernel, 70, 50)
+    kernel = resolve(kernel, z.values.cpu().double())
+    K = reference(kernel, x, z)
+    fast = gram(kernel, x, z)
+    V, W = columns(50), columns(70)
+    assert error(fast.product(V), K @ V.double().cpu()) < TOLERANCE
+    assert error(fast.transposed_product(W), K.T @ W.double().cpu()) < TOLERANCE
+    assert error(fast.rows(), K) < TOLERANCE
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_random_compositions_equal_float64(seed: int) -> None:
+    kernel = random_kernel(np.random.default_rng(seed), 4)
+    x, z = points(normal(60, 4, seed)), points(normal(50, 4, seed + 1000))
+    assert product_error(kernel, x, z) < TOLERANCE
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(1.5), RationalQuadratic(), Linear(), Polynomial()])
+def test_offsets_of_ten_thousand_do_no_harm(kernel: Kernel) -> None:
+    x, z = points(normal(70, 5, 0) + 1e4), points(normal(50, 5, 1) + 1e4)
+    assert product_error(kernel, x, z) < TOLERANCE
+
+
+@pytest.mark.parametrize("kernel", [Laplace(), ExponentialPower(power=0.7), Matern(0.5), Laplace() * Linear(1.0)])
+@pytest.mark.parametrize("d", [2, 5, 20])
+def test_near_duplicates_keep_their_distance(kernel: Kernel, d: int) -> None:
+    half = normal(40, d, 0)
+    rows = torch.cat([half, half + 1e-5 * normal(40, d, 1)])
+    x = points(rows + 100.0)
+    K, fast = reference(kernel, x), gram(kernel, x, x, same=True)
+    for t in ((), (), (3,)):  # the second product knows from the first where points are near
+        V = columns(80, *t)
+        assert error(fast.product(V), K @ V.double().cpu()) < NEAR_TOLERANCE
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(1.5)])
+@pytest.mark.parametrize(("radius", "word"), [(60.0, "three-term"), (3e4, "differences")])
+def test_wide_data_take_a_slower_path_and_say_so(kernel: Kernel, radius: float, word: str) -> None:
+    near = normal(60, 6, 0, radius)
+    x, z = points(near), points(near[:50] + 0.2 * normal(50, 6, 1))
+    assert product_error(kernel, x, z) < TOLERANCE
+    assert any(word in note for note in gram(kernel, x, z).notes)
+
+
+def test_steep_exponents_count_as_wide_data() -> None:
+    x, z = points(normal(60, 4, 0)), points(normal(50, 4, 1))
+    steep = Gaussian(1.0) ** 8
+    narrow = Gaussian(8.0**-0.5)
+    assert error(gram(steep, x, z).rows(), reference(narrow, x, z)) < 4 * TOLERANCE
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (65, 129), (200, 3)])
+@pytest.mark.parametrize("t", [(), (1,), (5,), (16,), (130,)])
+def test_any_shape_multiplies(shape: tuple[int, int], t: tuple[int, ...]) -> None:
+    x, z = points(normal(shape[0] + 1, 3, 0)[1:]), points(normal(shape[1] + 1, 3, 1)[1:])
+    kernel = Matern(1.5) + Linear(30.0)
+    result = gram(kernel, x, z).product(columns(shape[1], *t))
+    assert result.shape == (shape[0], *t)
+    assert product_error(kernel, x, z, *t) < TOLERANCE
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Gaussian() + Matern(1.5, 2.0) * Linear(1.0)])
+@pytest.mark.parametrize("d", [40, 100, 300])
+def test_many_features_are_read_in_chunks(kernel: Kernel, d: int) -> None:
+    x, z = points(normal(40, d, 0)), points(normal(30, d, 1))
+    assert product_error(kernel, x, z, 3) < TOLERANCE
+
+
+def test_noise_is_on_the_diagonal_of_one_sample_only() -> None:
+    kernel = Gaussian() * (Linear() + WhiteNoise(0.5))
+    x = points(normal(70, 3, 0))
+    assert product_error(kernel, x, x, 2, same=True) < TOLERANCE
+    assert product_error(kernel, x, x, 2) < TOLERANCE
+    some = torch.tensor([3, 60, 7], device=DEVICE)
+    block = fused.rows(kernel.program(x), x.take(some), x, same=some)
+    assert error(block, reference(kernel, x)[some.cpu()]) < TOLERANCE
+
+
+def test_new_numbers_compile_nothing() -> None:
+    def text(kernel: Kernel) -> tuple[str, ...]:
+        return profile(merged(reduced(kernel.program(as_points(np.zeros((1, 3))))))).lines
+
+    assert text(2.0 * Gaussian(0.5) + Matern(1.5, 2.0)) == text(7.0 * Gaussian(1.5) + Matern(1.5, 0.3))
+    assert text(Gaussian((1.0, 2.0, 3.0))) == text(Gaussian((3.0, 1.0, 2.0)))
+
+
+@pytest.mark.parametrize("kernel", BESSEL)
+def test_what_cannot_be_fused_gives_a_reason(kernel: Kernel) -> None:
+    x = points(normal(5, 3, 0))
+    assert "Bessel" in str(fused.supports(kernel.program(x), x, x))
+
+
+def test_float64_empty_and_crowded_formulas_are_declined() -> None:
+    x = points(normal(5, 4, 0))
+    program = Gaussian().program(x)
+    wide = as_points(x.values.double())
+    assert "float32" in str(fused.supports(program, wide, wide))
+    assert "empty" in str(fused.supports(program, x, x.take(slice(0, 0))))
+    crowd = sum((Gaussian((1.0, 1.0 + i, 2.0, 3.0)) for i in range(5)), start=Linear(1.0))
+    assert "different distances" in str(fused.supports(crowd.program(x), x, x))

@@ -1,0 +1,69 @@
+"""The fused loops compile for Hopper without a GPU: what the interpreter cannot see shows in the assembly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+triton = pytest.importorskip("triton")
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource  # noqa: E402
+
+from mercer.core.arrays import as_points  # noqa: E402
+from mercer.kernels import Gaussian, Kernel, Laplace  # noqa: E402
+from mercer.operators.backends.fused import kernels  # noqa: E402
+from mercer.operators.backends.fused.formulas import reduced  # noqa: E402
+from mercer.operators.backends.fused.layout import layout  # noqa: E402
+from mercer.operators.backends.fused.profile import profile  # noqa: E402
+from mercer.operators.backends.fused.source import Differences, Products, functions, source  # noqa: E402
+from mercer.operators.backends.fused.tiles import tile  # noqa: E402
+
+SHARED_MEMORY = 227 * 1024
+POINTERS = dict.fromkeys("ABPQCVY", "*fp32") | {"A": "*fp16", "B": "*fp16", "FLAGS": "*i8"}
+NUMBERS = dict.fromkeys(("n", "m", "span"), "i32")
+
+
+def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False) -> Any:
+    """The product of a kernel over d features with t right-hand sides, compiled for compute capability 9.0."""
+    text = profile(reduced(kernel.program(as_points(np.zeros((1, d))))))
+    grid = layout(d, "fast")
+    guard = {"exact": Differences(d, 0, 0, 1, True, "l2"), "near": 2} if guarded else {}
+    inputs = (Products(grid, 0, **guard),)
+    size = tile([grid], t, roots=text.takes_roots)
+    fixed = functions(source(text, inputs, grid.width)) | {"BM": size.BM, "BN": size.BN, "STAGES": size.STAGES}
+    fixed |= {"INNER": size.INNER, "POLY": size.POLY, "FLAGGED": kernels.WRITE if guarded else kernels.NO}
+    fixed |= {"SUM_LAST": False} if t == 1 else {"T": t, "TERM": kernels.term_type()}
+    function = kernels.product if t == 1 else kernels.product_many
+    types = POINTERS | NUMBERS | ({} if t == 1 else {"V": "*bf16"})
+    names = function.arg_names
+    program = ASTSource(
+        function,
+        {name: types.get(name, "constexpr") for name in names},
+        constexprs={(names.index(name),): value for name, value in fixed.items()},
+        attrs={(names.index(name),): [["tt.divisibility", 16]] for name in types},
+    )
+    return triton.compile(program, target=GPUTarget("cuda", 90, 32), options={"num_warps": size.warps})
+
+
+@pytest.fixture(autouse=True)
+def _not_interpreted() -> None:
+    if not hasattr(kernels.product, "cache_key"):
+        pytest.skip("Triton interprets in this process")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "d", "t", "guarded"),
+    [(Gaussian(), 3, 1, False), (Laplace(), 32, 1, True), (Gaussian(), 300, 1, True), (Gaussian(), 10, 16, False)],
+)
+def test_tiles_run_on_tensor_cores_and_fit_the_chip(kernel: Kernel, d: int, t: int, guarded: bool) -> None:
+    program = compiled(kernel, d, t, guarded=guarded)
+    assert "wgmma.mma_async" in program.asm["ptx"]
+    assert program.metadata.shared <= SHARED_MEMORY
+
+
+def test_a_gaussian_is_one_product_and_one_exponential() -> None:
+    loop = compiled(Gaussian(), 3, 1).asm["ttgir"].split("scf.for", 1)[1]
+    assert loop.count("warp_group_dot ") == 1
+    assert loop.count("elementwise_inline_asm") == 1

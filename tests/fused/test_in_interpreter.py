@@ -1,0 +1,24 @@
+"""The laws of the fused products, run by Triton's interpreter in a process of their own.
+
+Triton decides at import whether it interprets, so the process that runs the other tests must not be touched.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("laws", ["laws_of_products.py", "laws_of_gradients.py"])
+def test_fused_laws_hold_in_the_interpreter(laws: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(HERE / laws)]
+    environment = os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, cwd=HERE.parents[1], capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
