@@ -89,7 +89,7 @@ def _tile(data: Operands, t: int) -> Tile:
 
 def _options(data: Operands, chosen: Tile, *more: str) -> dict[str, Any]:
     sizes = {name: getattr(chosen, name) for name in ("BM", "BN", "INNER", "POLY", *more)}
-    return data.functions | sizes | {"num_warps": chosen.warps}
+    return data.functions | sizes | {"num_warps": chosen.warps, "enable_fp_fusion": True}
 
 
 def _spans(row_tiles: int, m: int, chosen: Tile) -> tuple[int, int]:
