@@ -19,8 +19,8 @@ from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, mend_near_p
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.lowering import Plan
 
-CHUNK_CELLS = 2**15
-"""Numbers folded at a time: temporary copies stay small, and torch uses one thread."""
+CHUNK_CELLS = 2**17
+"""Numbers folded at a time: temporary copies stay in the caches."""
 
 
 class TileInput(ABC):
@@ -174,14 +174,13 @@ class SquaredDistance(TileInput):
         self.temporary_bytes = 10 + self.dtype.itemsize if self.exact else 0
 
     def left(self, points: Points) -> Tensor:
-        operand, norms = self._folded(points)
-        operand[:, : self.n_columns] *= -2.0 * self.sign
-        operand[:, self.n_columns] = norms
+        operand, norms = self._folded(points, -2.0 * self.sign)
+        operand[:, self.n_columns], operand[:, self.n_columns + 1] = norms.mul_(0.25), 1.0
         return operand
 
     def right(self, points: Points) -> Tensor:
         operand, norms = self._folded(points)
-        operand[:, self.n_columns + 1] = norms
+        operand[:, self.n_columns], operand[:, self.n_columns + 1] = 1.0, norms
         return operand
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
@@ -194,11 +193,6 @@ class SquaredDistance(TileInput):
         if tile is not out:
             out.copy_(tile)
 
-    def scaled(self, points: Points) -> Tensor:
-        """Rows divided by the length scale after a common shift, which keeps large offsets exact."""
-        shifted = self.rows(points).to(self.dtype) - self.centre.to(self.dtype)
-        return shifted.mul_(self.scale.to(self.dtype) if isinstance(self.scale, Tensor) else self.scale)
-
     def _mend(self, left: Tensor, right: Tensor, tile: Tensor) -> None:
         if self.sign < 0:
             tile.neg_()
@@ -208,17 +202,22 @@ class SquaredDistance(TileInput):
         if self.sign < 0:
             tile.neg_()
 
-    def _folded(self, points: Points) -> tuple[Tensor, Tensor]:
-        """The scaled rows followed by two columns of ones, and their squared norms, summed in float64."""
-        a = self.scaled(points)
-        norms = a.to(torch.float64).square().sum(1).mul_(self.sign)
-        operand = a.new_ones(len(a), self.width)
-        operand[:, : self.n_columns] = a
-        return operand, norms.to(self.dtype)
+    def _folded(self, points: Points, factor: float = 1.0) -> tuple[Tensor, Tensor]:
+        """The scaled rows times a factor, followed by two empty columns, and their squared norms, summed in float64.
+
+        A common shift before the scaling keeps large offsets exact.
+        """
+        rows = self.rows(points).to(self.dtype)
+        operand = rows.new_empty(len(rows), self.width)
+        scaled = torch.sub(rows, self.centre.to(self.dtype), out=operand[:, : self.n_columns])
+        scaled.mul_(self.scale.to(self.dtype) * factor if isinstance(self.scale, Tensor) else self.scale * factor)
+        return operand, torch.linalg.vector_norm(scaled, dim=1, dtype=torch.float64).square_().mul_(self.sign)
 
     def _radius(self, points: Points) -> float:
-        chunks = (self.scaled(chunk).square_().sum(1).amax() for chunk in row_chunks(points, self.n_columns))
-        return max((float(largest) for largest in chunks), default=0.0)
+        """The largest squared norm of the scaled rows."""
+        centre = self.centre.to(self.dtype)
+        chunks = ((self.rows(chunk) - centre).mul_(self.scale) for chunk in row_chunks(points, self.n_columns))
+        return max((float(torch.linalg.vector_norm(rows, dim=1).amax()) ** 2 for rows in chunks), default=0.0)
 
 
 class LineDistance(TileInput):

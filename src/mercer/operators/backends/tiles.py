@@ -24,7 +24,7 @@ GPU_BYTES = 2**27
 LEAST_BYTES = 2**14
 LEFT_STRIPS = 16
 """Strips of rows whose operands are made together."""
-FOLDING_BYTES = 2**20
+FOLDING_BYTES = 2**21
 """What preparing the operands of all columns takes besides them."""
 
 
@@ -98,6 +98,9 @@ class Tiles(ABC):
         with self._evaluating(layout) as strip_of:
             for rows in slices(0, self.shape[0], layout.rows):
                 strip = strip_of(rows)
+                if layout.columns == self.shape[1]:
+                    torch.matmul(strip(slice(0, layout.columns)), V, out=out[rows])
+                    continue
                 total = torch.zeros_like(out[rows], dtype=torch.float64)
                 for columns in slices(0, self.shape[1], layout.columns):
                     total += strip(columns) @ V[columns]
