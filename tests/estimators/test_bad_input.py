@@ -157,7 +157,7 @@ def test_a_gram_matrix_that_cannot_fit_the_budget_says_what_would():
     with pytest.raises(MemoryBudgetError, match=r"memory budget is 1\.0 MiB.*[Aa]t most \d+ rows"):
         KernelRidge(solver="cholesky", memory_budget="1MiB").fit(np.ones((2000, 2)), np.ones(2000))
     with pytest.raises(MemoryBudgetError, match="solver='pcg' needs no matrix"):
-        KernelRidge(alpha="loo", memory_budget="1MiB").fit(np.ones((2000, 2)), np.ones(2000))
+        KernelRidge(alpha="loo", solver="eigh", memory_budget="1MiB").fit(np.ones((2000, 2)), np.ones(2000))
 
 
 def test_predict_before_fit():

@@ -86,7 +86,10 @@ def test_python_functions_are_refused_before_anything_is_written(tmp_path):
         lambda meta, arrays: meta.update(names=[1, 2, 3]),
         lambda meta, arrays: meta["params"].update(verbose_hook="x"),
         lambda meta, arrays: meta.pop("params"),
-        lambda meta, arrays: meta.update(one_target="yes"),
+        lambda meta, arrays: meta["seen"].update(one_target="yes"),
+        lambda meta, arrays: meta["seen"].update(n_rows=-1),
+        lambda meta, arrays: meta["seen"].update(dtype="object"),
+        lambda meta, arrays: meta.update(solver="nystrom"),
     ],
 )
 def test_hostile_content_in_a_valid_file_is_refused(tmp_path, spoil):

@@ -46,6 +46,13 @@ def test_the_step_is_one_over_the_largest_eigenvalue():
         assert exact * (1 - 1e-12) <= found <= exact * 1.001
 
 
+@pytest.mark.parametrize("scale", [1e-60, 1e44])
+def test_the_step_follows_the_scale_of_the_kernel(scale):
+    A, b = Laplace()(sample()), sample()[:, 0]
+    plain, scaled = (GradientDescent(max_iter=50).solve(MatrixSystem(s * A), b) for s in (1.0, scale))
+    torch.testing.assert_close(scaled.value * scale, plain.value, rtol=1e-6, atol=0)
+
+
 def test_gradient_descent_arrives_at_the_ridge_solution():
     A, b = MatrixSystem(Laplace()(sample())), sample()[:, 0]
     solution = GradientDescent(max_iter=3000, tol=1e-8).solve(A, b, 1.0)
@@ -89,7 +96,7 @@ def test_gradient_descent_that_diverges_or_is_cut_short_says_so():
 
 def test_eigenpro_without_validation_solves_the_system():
     A, b = MatrixSystem(Laplace(3.0)(sample())), sample().sum(1).sin()
-    solution = EigenPro(max_epochs=400, validation=0.0, tol=1e-5).solve(A, b)
+    solution = EigenPro(max_iter=400, validation=0.0, tol=1e-5).solve(A, b)
     assert solution.converged
     assert float((A.matrix @ solution.value - b).norm() / b.norm()) == pytest.approx(solution.residual, rel=1e-6)
     assert solution.residual <= 1e-5
@@ -97,7 +104,7 @@ def test_eigenpro_without_validation_solves_the_system():
 
 def test_eigenpro_with_a_ridge_solves_the_ridge_system():
     A, B = MatrixSystem(Gaussian()(sample())), sample(120, 2, seed=1)
-    solution = EigenPro(max_epochs=300, validation=0.0, tol=1e-6).solve(A, B, torch.tensor([0.3, 1.0]))
+    solution = EigenPro(max_iter=300, validation=0.0, tol=1e-6).solve(A, B, torch.tensor([0.3, 1.0]))
     assert solution.converged
     exact = Cholesky().solve(A, B, torch.tensor([0.3, 1.0]))
     torch.testing.assert_close(solution.value, exact.value, rtol=0, atol=1e-4)
@@ -120,12 +127,35 @@ def test_the_flattened_kernel_has_the_promised_eigenvalues_on_the_whole_sample()
     assert flat.slope == pytest.approx(float(before[10]) / 120)
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplace(3.0)], ids=repr)
+@pytest.mark.parametrize("alpha", [1.0, 100.0, 1e4])
+def test_a_ridge_needs_few_epochs_whatever_the_spectrum(kernel, alpha):
+    A, b = MatrixSystem(kernel(sample(400))), sample(400).sum(1).sin()
+    for q in (None, 40):
+        assert EigenPro(max_iter=30, validation=0.0, tol=1e-3, n_eigenpairs=q).solve(A, b, alpha).converged
+
+
+def test_no_more_eigenpairs_are_flattened_than_an_epoch_can_learn():
+    X = sample(1500, 3)
+    A, b = MatrixSystem(Gaussian(2.0)(X)), X.sum(1).sin()
+    chosen, many = (EigenPro(10, 0.0, n_eigenpairs=q, subsample=1000).solve(A, b).residual for q in (None, 100))
+    assert chosen < 0.1
+    assert chosen < many / 3
+
+
+@pytest.mark.parametrize("solver", [GradientDescent(validation=0.1), EigenPro()])
+def test_a_descent_that_never_lowers_the_validation_error_says_so(solver):
+    solution = solver.solve(MatrixSystem(torch.eye(100).double()), sample(100)[:, 0])
+    assert not solution.converged
+    assert "no step lowered the validation error" in solution.reason
+
+
 def test_eigenpro_stops_by_validation_at_an_error_close_to_ridge():
     X, y = noisy(noise=0.3)
     test, truth = sample(400, seed=3), sample(400, seed=3).sum(1).sin()
     K = gram(Laplace(2.0), X)
     ridge = float((Laplace(2.0)(test, X) @ Cholesky().solve(K, y, 0.3).value - truth).norm())
-    solution = EigenPro(max_epochs=60).solve(K, y)
+    solution = EigenPro(max_iter=60).solve(K, y)
     assert solution.converged
     assert solution.iterations < 60
     assert "validation error" in solution.reason
@@ -151,7 +181,7 @@ def test_a_step_that_is_too_long_is_shortened(monkeypatch):
         return epoch(self, descent, generator)
 
     monkeypatch.setattr(EigenPro, "_descend", too_long)
-    solution = EigenPro(max_epochs=30, validation=0.0).solve(A, b)
+    solution = EigenPro(max_iter=30, validation=0.0).solve(A, b)
     assert bool(torch.isfinite(solution.value).all())
     assert solution.residual < 0.1
 
@@ -174,7 +204,7 @@ def test_bad_options_are_named():
     for options in ({"max_iter": 0}, {"step": -1.0}, {"tol": 0.0}):
         with pytest.raises(ValueError, match="GradientDescent"):
             GradientDescent(**options)
-    for options in ({"max_epochs": 0}, {"batch_size": 0}, {"tol": 0.0}):
+    for options in ({"max_iter": 0}, {"batch_size": 0}, {"tol": 0.0}):
         with pytest.raises(ValueError, match="EigenPro"):
             EigenPro(**options)
     with pytest.raises(ValueError, match=r"validation=1\.5"):

@@ -214,6 +214,16 @@ def test_bad_input_is_named():
         Falkon().solve([], K_mm, 1.0)
     with pytest.raises(ValueError, match="alpha=0"):
         Falkon().solve(blocks, K_mm, 0.0)
+    with pytest.raises(ValueError, match="warm_start has shape"):
+        Falkon(warm_start=torch.ones(3, 2)).solve(blocks, K_mm, 1.0)
+    for wrong in (torch.nan, torch.inf):
+        targets = blocks.targets.index_fill(0, torch.tensor([7]), wrong)
+        with pytest.raises(ValueError, match="kernel values times targets contains"):
+            Falkon().solve(RowBlocks(Laplace(), blocks.X, blocks.landmarks, targets), K_mm, 1.0)
+    for wrong in (-1.0, torch.nan):
+        weights = torch.ones(300).double().index_fill(0, torch.tensor([7]), wrong)
+        with pytest.raises(ValueError, match="Weights must be >= 0"):
+            Falkon().solve(RowBlocks(Laplace(), blocks.X, blocks.landmarks, blocks.targets, weights), K_mm, 1.0)
     with pytest.raises(ValueError, match="targets have shape"):
         RowBlocks(Laplace(), blocks.X, blocks.landmarks, torch.ones(300))
     for options in ({"tol": 2.0}, {"max_iter": 0}, {"sample": -1}):

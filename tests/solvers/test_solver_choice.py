@@ -9,6 +9,7 @@ import torch
 
 from mercer.core.errors import MemoryBudgetError
 from mercer.solvers import choose, memory_needed
+from mercer.solvers.choose import landmark_count
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,9 @@ def test_a_solver_asked_for_is_taken():
 
 
 def test_unknown_solvers_are_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="solver='magic' is unknown; the solvers are 'cholesky', 'eigh', 'pcg'"):
+    with pytest.raises(
+        ValueError, match="solver='magic' is unknown; the solvers are 'cholesky', 'eigenpro', 'eigh', 'falkon'"
+    ):
         choose(10, 1, 1.0, "magic", "1GiB")
     with pytest.raises(ValueError, match="alpha=-2"):
         choose(10, 1, -2.0, "auto", "1GiB")
@@ -67,7 +70,7 @@ def test_the_default_budget_is_named_and_a_cheaper_solver_is_offered():
     with pytest.raises(MemoryBudgetError, match="half of the free memory"):
         choose(10**7, 1, 1.0, "cholesky")
     with pytest.raises(MemoryBudgetError, match="alpha > 0 with solver='cholesky' fits"):
-        choose(8_000, 1, "loo", memory_budget="1GiB")
+        choose(8_000, 1, "loo", "eigh", memory_budget="1GiB")
 
 
 def test_conjugate_gradients_take_over_where_the_matrix_does_not_fit():
@@ -77,6 +80,38 @@ def test_conjugate_gradients_take_over_where_the_matrix_does_not_fit():
     assert choose(9_457, 1, 1.0, memory_budget="1GiB")[0] == "cholesky"
     for alpha in ("loo", 0.0):
         with pytest.raises(MemoryBudgetError, match="solver='pcg' needs no matrix"):
-            choose(50_000, 1, alpha, memory_budget="1GiB")
+            choose(50_000, 1, alpha, "eigh", memory_budget="1GiB")
     with pytest.raises(ValueError, match="alpha=0.0: solver='pcg' needs alpha > 0"):
         choose(100, 1, 0.0, "pcg")
+
+
+def test_auto_follows_the_size_of_the_job():
+    assert choose(50_000, 1, "loo", memory_budget="1GiB")[0] == "nystrom"
+    assert choose(50_000, 1, 0.0, memory_budget="1GiB")[0] == "eigenpro"
+    assert choose(100_000, 1, 1.0, memory_budget="1GiB")[0] == "pcg"
+    assert choose(100_001, 1, 1.0, memory_budget="1GiB")[0] == "nystrom"
+
+
+def test_landmarks_and_features_that_are_given_decide():
+    assert choose(1000, 1, 1.0, n_landmarks=100)[0] == "nystrom"
+    assert choose(10**6, 1, 1.0, n_landmarks=10_000)[0] == "falkon"
+    assert choose(10**6, 1, "loo", n_landmarks=10_000)[0] == "nystrom"
+    assert choose(1000, 1, 1.0, n_features=100)[0] == "random_features"
+    with pytest.raises(ValueError, match="n_landmarks=10 has no meaning for solver='pcg'"):
+        choose(1000, 1, 1.0, "pcg", n_landmarks=10)
+    with pytest.raises(ValueError, match="n_features=10 has no meaning for solver='nystrom'"):
+        choose(1000, 1, 1.0, "nystrom", n_features=10)
+    with pytest.raises(ValueError, match="n_landmarks=5 has no meaning for solver='random_features'"):
+        choose(1000, 1, 1.0, n_landmarks=5, n_features=10)
+    with pytest.raises(ValueError, match="solver='falkon' needs a number"):
+        choose(1000, 1, "loo", "falkon")
+    with pytest.raises(ValueError, match="solver='falkon' needs alpha > 0"):
+        choose(1000, 1, 0.0, "falkon")
+
+
+def test_landmarks_that_do_not_fit_are_refused_with_the_number_that_does():
+    with pytest.raises(MemoryBudgetError, match="At most 4,378 landmarks fit"):
+        landmark_count(10**6, 10_000, "nystrom", "1GiB", "cpu")
+    assert landmark_count(10**6, 4_378, "nystrom", "1GiB", "cpu") == 4_378
+    assert landmark_count(10**6, None, "nystrom", "64MiB", "cpu") == 1_094
+    assert landmark_count(20, 10_000, "nystrom", "1GiB", "cpu") == 20

@@ -110,7 +110,7 @@ def test_float32_systems_are_solved_in_float64():
 
 def test_unknown_solvers_and_bad_alphas_are_named():
     A, b = MatrixSystem(torch.eye(2).double()), torch.ones(2)
-    with pytest.raises(ValueError, match="solver='qr' is unknown; the solvers are 'cholesky', 'eigh'"):
+    with pytest.raises(ValueError, match="solver='qr' is unknown; the solvers are 'cholesky', 'eigenpro', 'eigh'"):
         ridge_solve(A, b, 1.0, "qr")
     with pytest.raises(TypeError, match="solver=3"):
         ridge_solve(A, b, 1.0, 3)

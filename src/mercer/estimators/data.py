@@ -17,11 +17,37 @@ from mercer.kernels import Kernel
 
 
 @dataclass(frozen=True)
-class TrainingData:
-    """Rows, float64 targets of shape (n, t) and float64 weights, or None for equal ones.
+class Seen:
+    """What is remembered of the training data once they are gone.
 
-    `torch_in` remembers that rows came as a tensor, so that fitted attributes are tensors too.
+    `torch_in` remembers that rows came as a tensor, so that fitted attributes are tensors too; `dtype` is that of the
+    rows, None for objects.
     """
+
+    n_rows: int
+    n_targets: int
+    total_weight: float
+    one_target: bool
+    torch_in: bool
+    dtype: torch.dtype | None
+    device: torch.device
+
+    def given_back(self, values: Tensor) -> Any:
+        """A result as the caller's kind of array, one-dimensional when the targets were."""
+        if self.one_target:
+            values = values.reshape(len(values))
+        return values.to(self.device) if self.torch_in else values.detach().cpu().numpy()
+
+    def with_more(self, other: Seen) -> Seen:
+        """The same after more rows."""
+        if other.n_targets != self.n_targets:
+            raise InputError(f"y has {other.n_targets} target(s) but the model was begun with {self.n_targets}.")
+        return replace(self, n_rows=self.n_rows + other.n_rows, total_weight=self.total_weight + other.total_weight)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Rows, float64 targets of shape (n, t) and float64 weights, or None for equal ones."""
 
     rows: Points
     targets: Tensor
@@ -29,11 +55,13 @@ class TrainingData:
     one_target: bool
     torch_in: bool = False
 
-    def given_back(self, values: Tensor) -> Any:
-        """A result as the caller's kind of array, one-dimensional when the targets were."""
-        if self.one_target:
-            values = values.reshape(len(values))
-        return values if self.torch_in else values.detach().cpu().numpy()
+    @property
+    def seen(self) -> Seen:
+        """What is remembered when the rows are not."""
+        total = float(len(self.rows)) if self.weights is None else float(self.weights.sum())
+        values = self.rows.values
+        dtype, device = (values.dtype, values.device) if self.rows.is_tensor else (None, torch.device("cpu"))
+        return Seen(len(self.rows), self.targets.shape[1], total, self.one_target, self.torch_in, dtype, device)
 
     def positive(self, pairwise: bool) -> tuple[TrainingData, Tensor | None]:
         """The rows of positive weight and their places, or all rows and None; `pairwise` rows are a square matrix."""
@@ -45,14 +73,11 @@ class TrainingData:
             rows = Points(rows.values[:, index])
         return replace(self, rows=rows, targets=self.targets[index], weights=self.weights[index]), index
 
-    @property
-    def total_weight(self) -> float:
-        """Number of rows, each counted with its weight."""
-        return float(len(self.rows)) if self.weights is None else float(self.weights.sum())
 
-
-def training_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-    """Validate what `fit` was given and remember the features seen."""
+def training_data(
+    estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+) -> TrainingData:
+    """Validate what `fit` was given and remember the features seen; without `reset`, compare them with those."""
     if y is None:
         raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
     objects = _objects(kernel, X)
@@ -60,10 +85,13 @@ def training_data(estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, samp
         rows, targets = objects, _numpy_targets(y)
         check_consistent_length(rows.values, targets)
     elif isinstance(X, Tensor):
-        rows, targets = tensor_rows(estimator, X, reset=True), _tensor_targets(y, len(X))
+        _reject_gradients(X, "X")
+        rows, targets = tensor_rows(estimator, X, reset=reset), _tensor_targets(y, len(X))
     else:
         _reject_gradients(y, "y")
-        X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True)
+        X, y = validate_data(
+            estimator, X, y, reset=reset, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
+        )
         names = getattr(estimator, "feature_names_in_", None)
         rows = Points(as_points(X).values, None if names is None else tuple(names))
         targets = torch.from_numpy(np.array(y, dtype=np.float64))
@@ -94,8 +122,6 @@ def _objects(kernel: Kernel, X: Any) -> Points | None:
 
 def tensor_rows(estimator: BaseEstimator, X: Tensor, *, reset: bool) -> Points:
     """Rows from a torch tensor, checked by us because scikit-learn checks numpy arrays only."""
-    if reset:
-        _reject_gradients(X, "X")
     rows = as_points(X)
     if not len(rows):
         raise InputError(f"X has shape {tuple(X.shape)}: at least one row is needed.")

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
+import time
 from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, restore
-from mercer.core.devices import choose_device, choose_dtype
+from mercer.core.arrays import restore
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
 from mercer.core.report import Report
-from mercer.core.seeding import as_seed
 from mercer.estimators.alpha import checked_alpha, checked_alphas
-from mercer.estimators.base import KernelEstimator
 from mercer.estimators.data import prediction_rows, training_data
+from mercer.estimators.expansion import Features
 from mercer.estimators.influence import Influence, most_influential
+from mercer.estimators.ridge_few import RunningSums, choose_expansion, fit_few
+from mercer.estimators.ridge_model import RidgeModel
 from mercer.estimators.ridge_plot import ridge_plot
 from mercer.estimators.ridge_report import ridge_report
+from mercer.estimators.ridge_rows import fit_rows
 from mercer.estimators.ridge_state import ridge_from_state, ridge_state
-from mercer.estimators.ridge_system import RidgeSystem
-from mercer.kernels import as_kernel, resolve
-from mercer.kernels.objects import is_unproven
-from mercer.operators import gram
+from mercer.kernels import as_kernel
 from mercer.rkhs import RKHSFunction
-from mercer.selection import loo_predictions, select_alpha, tune_kernel
-from mercer.solvers import Cholesky, Eigh, choose, ridge_solve
-from mercer.solvers.semidefinite import require_semidefinite
+from mercer.solvers import SOLVERS, ridge_solve
+
+MERGEABLE = ("nystrom", "random_features")
+"""Solvers whose sums over rows can be continued."""
 
 
 @register
-class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
+class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
     r"""Least-squares regression in the RKHS of a kernel.
 
     Finds :math:`f = \sum_i c_i k(x_i, \cdot)` that minimises
@@ -53,19 +52,29 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         or generalised cross-validation from one eigendecomposition.
     alphas : the path that "loo" and "gcv" search; by default 30 values relative to the largest eigenvalue.
     tune : fit the kernel's parameters too, by the gradient of the leave-one-out error.
-    solver : "auto", "cholesky", "eigh", or "pcg": conjugate gradients, which never store the Gram matrix.
+    solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
+        "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
+        (conjugate gradients), "eigenpro" and "gd" (descents that stop by rows held out; use alpha=0). On landmarks:
+        "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features".
     device : "auto", "cpu", "cuda" or a torch device.
-    dtype : "auto" (float64), "float32" or "float64" of the Gram products; systems are solved in float64.
+    dtype : "float32" or "float64" of kernel values; systems are solved in float64. "auto" is float64, but float32 for
+        float32 data where a solver iterates with products ("pcg", "falkon", "eigenpro", "gd").
     memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
-    random_state : seed of the subsamples that medians and tuning use on large data, and of preconditioners.
-    tol, max_iter : largest relative residual and number of iterations of "pcg".
-    verbose : print the progress of tuning and of iterations.
+    random_state : seed of the subsamples that medians and tuning use on large data, and of the solvers.
+    tol : largest relative residual of an iterative solver.
+    max_iter : its largest number of iterations, epochs for "eigenpro"; None for the solver's own.
+    n_landmarks : of "nystrom" and "falkon"; by default 4 sqrt(n), between 500 and 4000.
+    landmarks : "uniform", "pivoted", "leverage", or an array of points; see `mercer.solvers.choose_landmarks`.
+    n_features : of "random_features", 1000 by default.
+    verbose : print the progress of tuning, of passes and of iterations.
 
     Attributes
     ----------
     kernel_ : the kernel with every parameter found.
     alpha_, lambda_ : the ridge, and the ridge of the averaged loss, alpha divided by the total weight.
-    dual_coef_ : the coefficients c, of shape (n,) or (n, t).
+    dual_coef_ : the coefficients c, of shape (n,) or (n, t); one for each landmark when there are landmarks.
+    X_fit_ : the points of those coefficients: training rows or landmarks.
+    coef_, features_ : instead of these, the coefficients and the map of random features.
     function_ : the fitted `RKHSFunction`.
     solver_report_ : how the system was solved.
     n_iter_ : iterations of the solver, 1 for a direct one.
@@ -98,7 +107,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         memory_budget: Any = None,
         random_state: Any = None,
         tol: float = 1e-6,
-        max_iter: int = 1000,
+        max_iter: int | None = None,
+        n_landmarks: int | None = None,
+        landmarks: Any = "uniform",
+        n_features: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -112,47 +124,78 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.n_features = n_features
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t)."""
         kernel = as_kernel(self.kernel)
-        self._data = training_data(self, kernel, X, y, sample_weight)
-        data = self._data.positive(kernel.domain == "matrix")[0]
-        rows, n_targets = data.rows, data.targets.shape[1]
-        alpha, alphas = checked_alpha(self.alpha, n_targets), checked_alphas(self.alphas)
-        self._seed = seed = as_seed(self.random_state)
-        solver, reason = choose(len(rows), n_targets, alpha, self.solver, self.memory_budget, self._device(rows))
-        self.kernel_ = resolve(kernel.bind(rows.names), rows, data.weights, seed=seed)
-        self.tuning_ = None
-        if self.tune:
-            progress = _print_progress if self.verbose else None
-            self.tuning_ = tune_kernel(
-                self.kernel_, rows, data.targets, data.weights, alpha, seed=seed, progress=progress
-            )
-            self.kernel_ = self.tuning_.kernel
-        self._solve(alpha, alphas, solver, reason)
+        whole = training_data(self, kernel, X, y, sample_weight)
+        data = whole.positive(kernel.domain == "matrix")[0]
+        alpha = checked_alpha(self.alpha, data.targets.shape[1])
+        alphas = checked_alphas(self.alphas)
+        solver, reason = self._begin(whole, data, alpha)
+        self._resolve_kernel(kernel, data, alpha)
+        started = time.perf_counter()
+        if solver in SOLVERS:
+            self._data = whole
+            fitted = fit_rows(self, whole, alpha, alphas, solver)
+        else:
+            fitted = fit_few(self, data, alpha, alphas, solver)
+        self._keep(fitted, reason, time.perf_counter() - started)
+        return self
+
+    @available_if(lambda self: self.solver in MERGEABLE)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows to a fit on landmarks or random features; the result is that of one fit to all rows so far.
+
+        For ``solver="nystrom"`` and ``"random_features"``. The first call decides the kernel's median length scale and,
+        unless they are given, the landmarks, from its own rows. With both given, the order of calls does not matter.
+        """
+        kernel = as_kernel(self.kernel)
+        begun = hasattr(self, "solver_report_")
+        if begun and self._sums is None:
+            raise InputError("partial_fit cannot continue a model that was read from a file: its sums are not there.")
+        whole = training_data(self, kernel, X, y, sample_weight, reset=not begun)
+        data = whole.positive(kernel.domain == "matrix")[0]
+        alpha = checked_alpha(self.alpha, data.targets.shape[1])
+        if isinstance(alpha, str):
+            raise InputError(f"alpha={alpha!r}: partial_fit needs a number; a path needs all rows again: use fit.")
+        started = time.perf_counter()
+        sums, seen = self._sums, whole.seen
+        if sums is not None:
+            seen = self._seen.with_more(seen)
+        else:
+            self._begin(whole, data, alpha)
+            self._resolve_kernel(kernel, data, alpha)
+            sums = RunningSums.begin(choose_expansion(self, data, self.solver), self._place())
+        fitted = sums.add(sums.expansion.blocks(data, self._place())).solve(alpha)
+        self._seen = seen
+        self._keep(fitted, "rows were added in parts", time.perf_counter() - started)
         return self
 
     def predict(self, X: Any) -> Any:
         """The fitted function at the rows of X, of shape (m,) or (m, t)."""
         check_is_fitted(self)
         rows = prediction_rows(self, self.kernel_, X)
-        operator = self._gram(rows, self._data.rows)
-        values = operator.matmul(torch.as_tensor(self.dual_coef_).to(operator.device))
+        values = self._values(rows)
         return restore(values.to(rows.values.dtype) if rows.is_tensor else values, X)
 
     @property
     def function_(self) -> RKHSFunction:
         """The fitted function, an element of the RKHS."""
         check_is_fitted(self)
+        if isinstance(self._expansion, Features):
+            raise AttributeError("random features are not functions of the kernel's RKHS; use predict.")
         return RKHSFunction(self.kernel_, self.X_fit_, self.dual_coef_)
 
     @property
     def loo_predictions_(self) -> Any:
         """For each training row the prediction of the model fitted without it (without one unit of its weight)."""
         check_is_fitted(self)
-        return self._data.given_back(self._loo_columns())
+        return self._seen.given_back(self._loo_columns())
 
     def label_weights(self, X: Any) -> Any:
         r"""The weights of the training labels in each prediction, of shape (m, n); (m, n, t) with one alpha per target.
@@ -160,12 +203,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         .. math:: f(x) = \sum_i w_i(x) y_i, \qquad w(x) = (K + \alpha W^{-1})^{-1} k(X, x).
         """
         check_is_fitted(self)
+        data = self._all_rows("label_weights")
         system = self._system()
-        cross = self._gram(prediction_rows(self, self.kernel_, X), self._data.rows).dense()
+        cross = self._place().gram(self.kernel_, prediction_rows(self, self.kernel_, X), data.rows).dense()
         rhs = system.scale * system.select(cross.T)
         alphas = np.atleast_1d(self.alpha_).tolist()
         solver = self.solver_report_.solver
-        options = self._options()
+        options = self._options(solver, len(data.rows))
         each = [system.coefficients(ridge_solve(system.operator, rhs, a, solver, **options).value).T for a in alphas]
         return restore(each[0] if isinstance(self.alpha_, float) else torch.stack(each, dim=2), X)
 
@@ -176,8 +220,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         weights = np.asarray(self.label_weights(X))
         if weights.ndim == 3:
             raise InputError("influential needs one alpha for all targets; see label_weights for one alpha per target.")
-        labels = self._data.targets.numpy()
-        return most_influential(weights, labels[:, 0] if self._data.one_target else labels, int(k))
+        data = self._all_rows("influential")
+        labels = data.targets.numpy()
+        return most_influential(weights, labels[:, 0] if data.one_target else labels, int(k))
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
@@ -189,79 +234,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         check_is_fitted(self)
         return ridge_plot(self, X, y, ax)
 
-    def _solve(self, alpha: str | float | Tensor, alphas: Tensor | None, solver: str, reason: str) -> None:
-        system = self._system()
-        if is_unproven(self.kernel_):
-            require_semidefinite(system.operator)
-        self.alpha_path_ = self._loo = None
-        if isinstance(alpha, str):
-            spectrum = Eigh().prepare(system.operator)
-            data = system.data
-            self.alpha_path_ = select_alpha(spectrum, data.targets, data.weights, alphas, criterion=alpha)
-            alpha = self.alpha_path_.alpha
-            self._loo = system.spread(loo_predictions(spectrum, data.targets, data.weights, alpha))
-        if self.alpha_path_ is not None and solver == "eigh":
-            solution = spectrum.solve(system.rhs, alpha)
-        else:
-            solution = ridge_solve(system.operator, system.rhs, alpha, solver, **self._options())
-        self.solver_report_ = solution.report(reason="; ".join(filter(None, [reason, solution.reason])))
-        if not solution.converged:
-            warnings.warn(f"KernelRidge: {self.solver_report_}", ConvergenceWarning, stacklevel=3)
-        self._keep(system.coefficients(solution.value), alpha)
-
-    def _keep(self, coef: Tensor, alpha: float | Tensor) -> None:
-        data = self._data
-        self.alpha_ = alpha if isinstance(alpha, float) else float(alpha[0]) if data.one_target else alpha.cpu().numpy()
-        self.lambda_ = self.alpha_ / data.total_weight
-        self.n_iter_ = max(1, self.solver_report_.iterations)
-        self.dual_coef_ = data.given_back(coef)
-        rows = data.rows.values
-        self.X_fit_ = rows if data.torch_in or not isinstance(rows, Tensor) else rows.numpy()
-
-    def _loo_columns(self) -> Tensor:
-        """Leave-one-out predictions (n, t), found again when the fit did not need them."""
-        data = self._data
-        if self._loo is None:
-            system = self._system()
-            alpha: Any = self.alpha_ if isinstance(self.alpha_, float) else torch.as_tensor(self.alpha_)
-            direct = isinstance(alpha, float) and alpha > 0
-            prepared = Cholesky().prepare(system.operator, alpha) if direct else Eigh().prepare(system.operator)
-            self._loo = system.spread(loo_predictions(prepared, system.data.targets, system.data.weights, alpha))
-        if data.weights is not None and bool((data.weights == 0).any()):
-            idle = (data.weights == 0).nonzero().squeeze(1)  # never used in the fit: the prediction itself
-            operator = self._gram(data.rows.take(idle), data.rows)
-            coef = torch.as_tensor(self.dual_coef_).reshape(len(data.rows), -1)
-            self._loo[idle] = operator.matmul(coef.to(operator.device)).to(self._loo)
-        return self._loo
-
-    def _options(self) -> dict[str, Any]:
-        """What the iterative solvers are told."""
-        callback = _print_residual if self.verbose else None
-        limits = {"tol": self.tol, "max_iter": self.max_iter, "memory_budget": self.memory_budget}
-        return limits | {"seed": self._seed, "callback": callback}
-
-    def _system(self) -> RidgeSystem:
-        return RidgeSystem.of(self._data, self.kernel_.domain == "matrix", self._gram)
-
-    def _gram(self, X: Points, Z: Points | None = None) -> Any:
-        dtype = torch.float64 if self.dtype == "auto" else choose_dtype(self.dtype)
-        device = self._device(self._data.rows)
-        return gram(self.kernel_, X, Z, memory_budget=self.memory_budget, device=device, dtype=dtype)
-
-    def _device(self, rows: Points) -> torch.device:
-        return choose_device(self.device, rows.values if self._data.torch_in else None)
-
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return ridge_state(self)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
         return ridge_from_state(cls, meta, arrays)
-
-
-def _print_progress(iteration: int, error: float) -> None:
-    print(f"tuning step {iteration}: relative error {error:.6g}", flush=True)
-
-
-def _print_residual(iteration: int, residual: float) -> None:
-    print(f"iteration {iteration}: relative residual {residual:.2e}", flush=True)

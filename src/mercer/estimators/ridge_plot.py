@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.plots import fit_1d, predicted_against_actual
 
@@ -17,25 +19,31 @@ def ridge_plot(model: KernelRidge, X: Any = None, y: Any = None, ax: Any = None)
     """The function itself for one feature and one target, else predicted against actual values."""
     if (X is None) != (y is None):
         raise InputError("plot(X, y): give both, or neither for the training rows.")
-    data = model._data
-    if not data.one_target:
-        raise InputError(f"plot() draws one target, but the model has {data.targets.shape[1]}.")
-    if data.rows.is_tensor and data.rows.values.shape[1] == 1:
-        return _curve(model, X, y, ax)
+    seen = model._seen
+    if not seen.one_target:
+        raise InputError(f"plot() draws one target, but the model has {seen.n_targets}.")
     if X is None:
-        actual, predicted, title = data.targets, model._loo_columns(), "Leave-one-out predictions"
-    else:
-        actual, predicted, title = y, model.predict(X), "Predictions"
-    return predicted_against_actual(np.asarray(actual), np.asarray(predicted), title=title, ax=ax)
+        data = model._data
+        if data is None:
+            raise InputError("plot() of a model that keeps no training rows needs data: give it X and y.")
+        X, y = data.rows.values, data.targets
+        if not _on_a_line(model):
+            loo = model._loo_columns()
+            return predicted_against_actual(np.asarray(y), np.asarray(loo), title="Leave-one-out predictions", ax=ax)
+    if _on_a_line(model):
+        return _curve(model, X, y, ax)
+    return predicted_against_actual(np.asarray(y), np.asarray(model.predict(X)), title="Predictions", ax=ax)
+
+
+def _on_a_line(model: KernelRidge) -> bool:
+    return getattr(model, "n_features_in_", None) == 1
 
 
 def _curve(model: KernelRidge, X: Any, y: Any, ax: Any) -> Any:
-    data = model._data
-    rows, targets = (data.rows.values, data.targets) if X is None else (X, y)
-    shown = np.asarray(rows, dtype=np.float64).reshape(-1)
+    shown = np.asarray(X, dtype=np.float64).reshape(-1)
     low, high = shown.min(), shown.max()
     margin = 0.05 * (high - low) or 1.0
     grid = np.linspace(low - margin, high + margin, 400).reshape(-1, 1)
-    mean = model.function_(grid)
-    names = data.rows.names
-    return fit_1d(shown, np.asarray(targets), grid, mean, feature=names[0] if names else "x", ax=ax)
+    mean = model._values(Points(torch.from_numpy(grid))).cpu().numpy()
+    names = getattr(model, "feature_names_in_", None)
+    return fit_1d(shown, np.asarray(y), grid, mean, feature="x" if names is None else names[0], ax=ax)

@@ -16,27 +16,30 @@ CRITERIA = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 
 def ridge_report(model: KernelRidge) -> Report:
     """What was fitted, how it was solved, and what to worry about."""
-    data, path, tuning, solved = model._data, model.alpha_path_, model.tuning_, model.solver_report_
-    size = f"{len(data.rows):,} rows"
-    if data.rows.is_tensor:
-        d = data.rows.values.shape[1]
+    seen, path, tuning, solved = model._seen, model.alpha_path_, model.tuning_, model.solver_report_
+    size = f"{seen.n_rows:,} rows"
+    d = getattr(model, "n_features_in_", None)
+    if d is not None:
         size += f", {d} feature{'s' * (d != 1)}"
-    if not data.one_target:
-        size += f", {data.targets.shape[1]} targets"
+    if not seen.one_target:
+        size += f", {seen.n_targets} targets"
     lines: list[tuple[str, object]] = [("data", size), ("kernel", model.kernel_.rounded())]
     if tuning is not None:
         gain = f"relative error {tuning.start_error:.4g} -> {tuning.error:.4g}"
         lines.append(("tuning", f"{gain}, {tuning.message}"))
     chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
     lines.append(("alpha", f"{_numbers(model.alpha_)} ({chosen})"))
-    if path is not None:
+    if path is not None and model._data is not None:
         lines.append(("loo error", _numbers(_loo_error(model)) + " (root mean square)"))
+    elif path is not None and path.criterion == "loo":
+        lines.append(("loo error", _numbers(path.errors.amin(0).sqrt().cpu().numpy()) + " (root mean square)"))
     lines.append(("solver", str(solved)))
     return make_report("Kernel ridge regression", lines, _concerns(model))
 
 
 def _loo_error(model: KernelRidge) -> np.ndarray:
     data = model._data
+    assert data is not None
     residuals = data.targets - model._loo_columns()
     weights = np.ones(len(data.rows)) if data.weights is None else data.weights.numpy()
     return np.sqrt(np.average(residuals.cpu().numpy() ** 2, axis=0, weights=weights))

@@ -10,39 +10,50 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.results import SolverReport
-from mercer.estimators.data import TrainingData
+from mercer.estimators.data import Seen, TrainingData
+from mercer.estimators.expansion import Centres, Features
 from mercer.kernels import Kernel, from_dict, to_dict
 from mercer.selection import AlphaPath, Tuned
+from mercer.solvers import SOLVERS
+from mercer.solvers.random_features import FourierFeatures
 
 if TYPE_CHECKING:
     from mercer.estimators.kernel_ridge import KernelRidge
 
 PATH_ARRAYS = ("alphas", "errors", "alpha", "at_edge")
+SEEN = ("n_rows", "n_targets", "total_weight", "one_target", "torch_in")
 
 
 def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain data and arrays from which `ridge_from_state` makes an equal model."""
-    data, path = model._data, model.alpha_path_
+    seen, path, expansion = model._seen, model.alpha_path_, model._expansion
+    points = expansion.points if isinstance(expansion, Centres) else Points([])
+    names = getattr(model, "feature_names_in_", None)
     meta = {
         "params": {name: _plain_param(name, value) for name, value in model.get_params(deep=False).items()},
         "kernel": to_dict(model.kernel_),
+        "solver": model._solver,
         "alpha": np.atleast_1d(model.alpha_).tolist(),
         "alpha_shared": isinstance(model.alpha_, float),
         "report": asdict(model.solver_report_),
-        "names": None if data.rows.names is None else list(data.rows.names),
-        "objects": None if data.rows.is_tensor else _plain_objects(data.rows.values),
-        "one_target": data.one_target,
-        "torch_in": data.torch_in,
+        "seen": {name: getattr(seen, name) for name in SEEN} | {"dtype": _dtype_name(seen.dtype)},
+        "names": None if names is None else list(names),
+        "objects": None if points.is_tensor else _plain_objects(points.values),
         "criterion": None if path is None else path.criterion,
         "tuning": None if model.tuning_ is None else _plain_tuning(model.tuning_),
     }
-    arrays = {"coef": torch.as_tensor(model.dual_coef_).reshape(len(data.rows), -1), "targets": data.targets}
-    if data.rows.is_tensor:
-        arrays["X"] = data.rows.values
-    if data.weights is not None:
-        arrays["weights"] = data.weights
+    arrays: dict[str, Any] = {"coef": model._coef}
+    if isinstance(expansion, Features):
+        arrays |= expansion.features.to_arrays()
+    if points.is_tensor:
+        arrays["X"] = points.values
+    if model._data is not None:
+        arrays["targets"] = model._data.targets
+        if model._data.weights is not None:
+            arrays["weights"] = model._data.weights
     if model._loo is not None:
         arrays["loo"] = model._loo
     if path is not None:
@@ -54,19 +65,23 @@ def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[
     """The model that `ridge_state` described."""
     arrays = dict(arrays)
     model = cls(**{name: _param(name, value) for name, value in _typed(meta, "params", dict).items()})
-    data = _training_data(meta, arrays)
-    n, t = data.targets.shape
+    seen = model._seen = _seen(_typed(meta, "seen", dict))
+    model._solver, model._seed, model._sums = _typed(meta, "solver", str), 0, None
     model.kernel_ = from_dict(_typed(meta, "kernel", dict))
     model.tuning_ = _tuning(meta["tuning"])
     model.solver_report_ = _report(_typed(meta, "report", dict))
-    model.alpha_path_ = _path(meta["criterion"], arrays, t)
-    model._loo = _float_array(arrays, "loo", (n, t)) if "loo" in arrays else None
-    model._data, model._seed = data, 0
-    if data.rows.is_tensor:
-        model.n_features_in_ = data.rows.values.shape[1]
-    if data.rows.names is not None:
-        model.feature_names_in_ = np.asarray(data.rows.names, dtype=object)
-    model._keep(_float_array(arrays, "coef", (n, t)), _alpha(meta, t))
+    model.alpha_path_ = _path(meta["criterion"], arrays, seen.n_targets)
+    model._loo = _float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
+    names = _names(meta)
+    expansion, m, d = _expansion(model.kernel_, meta, arrays, names)
+    model._data = _training_data(expansion, seen, arrays) if model._solver in SOLVERS else None
+    if d is not None:
+        model.n_features_in_ = d
+        if names is not None and len(names) != d:
+            raise ModelFileError(f"the entry 'names' is not a list of {d} strings")
+    if names is not None:
+        model.feature_names_in_ = np.asarray(names, dtype=object)
+    model._restore_fit(expansion, _float_array(arrays, "coef", (m, seen.n_targets)), _alpha(meta, seen.n_targets))
     if arrays:
         raise ModelFileError(f"the arrays {sorted(arrays)} do not belong to a KernelRidge")
     return model
@@ -85,6 +100,10 @@ def _plain_param(name: str, value: Any) -> Any:
     if name == "random_state" and not isinstance(value, int | None):
         return None  # a generator has no lasting meaning once it was used
     return value
+
+
+def _dtype_name(dtype: torch.dtype | None) -> str | None:
+    return None if dtype is None else str(dtype).removeprefix("torch.")
 
 
 def _plain_objects(objects: list[Any]) -> list[str]:
@@ -131,24 +150,60 @@ def _float_array(arrays: dict[str, Tensor], name: str, shape: tuple[int, ...]) -
     return array
 
 
-def _training_data(meta: dict[str, Any], arrays: dict[str, Tensor]) -> TrainingData:
-    targets = arrays.pop("targets")
-    if targets.ndim != 2 or targets.dtype != torch.float64 or 0 in targets.shape:
-        raise ModelFileError(f"array 'targets' is {targets.dtype} {tuple(targets.shape)}")
-    one_target = _typed(meta, "one_target", bool)
-    if one_target and targets.shape[1] != 1:
-        raise ModelFileError(f"array 'targets' has {targets.shape[1]} columns, expected 1")
-    rows = _rows(meta, arrays)
-    if len(rows) != len(targets):
-        raise ModelFileError(f"there are {len(rows)} rows but {len(targets)} targets")
+def _seen(values: dict[str, Any]) -> Seen:
+    kinds: dict[str, Any] = {"n_rows": int, "n_targets": int, "total_weight": (int, float)}
+    kinds |= {"one_target": bool, "torch_in": bool}
+    for name, kind in kinds.items():
+        value: Any = values.get(name)
+        if not isinstance(value, kind) or (kind is not bool and not value > 0):
+            raise ModelFileError(f"the entry {name!r} is {value!r:.60}")
+    if values["one_target"] and values["n_targets"] != 1:
+        raise ModelFileError(f"the entry 'n_targets' is {values['n_targets']}, expected 1")
+    if values.get("dtype") not in (None, *DTYPES):
+        raise ModelFileError(f"the entry 'dtype' is {values.get('dtype')!r:.60}")
+    dtype = None if values["dtype"] is None else DTYPES[values["dtype"]]
+    return Seen(**{name: values[name] for name in kinds}, dtype=dtype, device=torch.device("cpu"))
+
+
+def _expansion(
+    kernel: Kernel, meta: dict[str, Any], arrays: dict[str, Tensor], names: tuple[str, ...] | None
+) -> tuple[Centres | Features, int, int | None]:
+    """What the function is a sum of, the number of its terms and of the columns of X."""
+    if "frequencies" in arrays:
+        parts = {name: arrays.pop(name) for name in ("frequencies", "offset", "masses")}
+        try:
+            features = FourierFeatures.from_arrays(parts)
+        except InputError as error:
+            raise ModelFileError(str(error)) from None
+        return Features(features), features.n_features, features.frequencies.shape[1]
+    points = _points(meta, arrays, names)
+    return Centres(kernel, points), len(points), points.values.shape[1] if points.is_tensor else None
+
+
+def _training_data(expansion: Centres | Features, seen: Seen, arrays: dict[str, Tensor]) -> TrainingData:
+    if not isinstance(expansion, Centres):
+        raise ModelFileError("array 'targets' does not belong to a model of random features")
+    rows = expansion.points
+    targets = _float_array(arrays, "targets", (seen.n_rows, seen.n_targets))
+    if len(rows) != seen.n_rows:
+        raise ModelFileError(f"there are {len(rows)} rows but {seen.n_rows} targets")
     weights = _float_array(arrays, "weights", (len(rows),)) if "weights" in arrays else None
     if weights is not None and bool((weights < 0).any()):
         raise ModelFileError("array 'weights' has negative entries")
-    return TrainingData(rows, targets, weights, one_target, _typed(meta, "torch_in", bool))
+    return TrainingData(rows, targets, weights, seen.one_target, seen.torch_in)
 
 
-def _rows(meta: dict[str, Any], arrays: dict[str, Tensor]) -> Points:
-    objects, names = meta["objects"], meta["names"]
+def _names(meta: dict[str, Any]) -> tuple[str, ...] | None:
+    names = meta["names"]
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelFileError("the entry 'names' is not a list of strings")
+    return tuple(names)
+
+
+def _points(meta: dict[str, Any], arrays: dict[str, Tensor], names: tuple[str, ...] | None) -> Points:
+    objects = meta["objects"]
     if objects is not None:
         if not isinstance(objects, list) or not all(isinstance(item, str) for item in objects):
             raise ModelFileError("the entry 'objects' is not a list of strings")
@@ -156,11 +211,7 @@ def _rows(meta: dict[str, Any], arrays: dict[str, Tensor]) -> Points:
     X = arrays.pop("X")
     if X.ndim != 2 or 0 in X.shape or X.dtype not in (torch.float32, torch.float64):
         raise ModelFileError(f"array 'X' is {X.dtype} {tuple(X.shape)}")
-    if names is None:
-        return Points(X)
-    if not isinstance(names, list) or len(names) != X.shape[1] or not all(isinstance(c, str) for c in names):
-        raise ModelFileError(f"the entry 'names' is not a list of {X.shape[1]} strings")
-    return Points(X, tuple(names))
+    return Points(X, names)
 
 
 def _alpha(meta: dict[str, Any], n_targets: int) -> float | Tensor:

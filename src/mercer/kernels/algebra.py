@@ -11,6 +11,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, function_name
 from mercer.kernels.parameters import parameter
 from mercer.kernels.properties import Properties, of_power, of_product, of_scaled, of_sum
+from mercer.kernels.spectral import SpectralMeasure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +43,9 @@ class Sum(Binary):
     def of(self, pair: Pair) -> Any:
         return self.k1.of(pair) + self.k2.of(pair)
 
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        return self.k1.spectral_measure(n_columns) + self.k2.spectral_measure(n_columns)
+
     @property
     def properties(self) -> Properties:
         return of_sum(self.k1.properties, self.k2.properties)
@@ -63,6 +67,9 @@ class Product(Binary):
 
     def of(self, pair: Pair) -> Any:
         return self.k1.of(pair) * self.k2.of(pair)
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        return self.k1.spectral_measure(n_columns) * self.k2.spectral_measure(n_columns)
 
     @property
     def properties(self) -> Properties:
@@ -98,6 +105,9 @@ class Scaled(Unary):
 
     def of(self, pair: Pair) -> Any:
         return self.factor * self.kernel.of(pair)
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        return float(self.factor) * self.kernel.spectral_measure(n_columns)
 
     @property
     def properties(self) -> Properties:
@@ -155,6 +165,9 @@ class Power(Unary):
 
     def of(self, pair: Pair) -> Any:
         return self.kernel.of(pair) ** self.exponent
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        return self.kernel.spectral_measure(n_columns) ** self.exponent
 
     @property
     def properties(self) -> Properties:

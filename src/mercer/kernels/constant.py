@@ -9,6 +9,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import parameter
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.spectral import SpectralMeasure, constant
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,6 +28,10 @@ class Constant(Kernel):
 
     def of(self, pair: Pair) -> Any:
         return self.constant_value
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        """The frequency is zero."""
+        return constant(n_columns, self.constant_value)
 
     @property
     def properties(self) -> Properties:

@@ -12,6 +12,7 @@ from mercer.kernels.maths import exp, matern, sqrt
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import length_scale, parameter
 from mercer.kernels.properties import Properties
+from mercer.kernels.spectral import SpectralMeasure, gaussian_mixture
 from mercer.kernels.stationary import stationary_properties
 
 
@@ -45,6 +46,12 @@ class Matern(Kernel):
         if self.nu == 2.5:
             return (1.0 + u + u * u * (1.0 / 3.0)) * exp(-u)
         return matern(u, self.nu)
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        """Frequencies have Student's multivariate t distribution with 2 nu degrees of freedom."""
+        if math.isinf(self.nu):
+            return gaussian_mixture(n_columns, self.length_scale)
+        return gaussian_mixture(n_columns, self.length_scale, lambda draws: self.nu / draws.gamma(self.nu))
 
     @classmethod
     def from_sobolev(cls, order: float, dimension: int, length_scale: Any = 1.0) -> Matern:

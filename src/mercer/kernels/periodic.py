@@ -17,6 +17,7 @@ from mercer.kernels.maths import exp
 from mercer.kernels.pair import Pair, as_scale, vectors
 from mercer.kernels.parameters import length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.spectral import Draws, SpectralMeasure, scaled
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +43,15 @@ class Periodic(Kernel):
     def of(self, pair: Pair) -> Any:
         scale = _for_both_coordinates(self.length_scale, pair.columns())
         return exp(-0.5 * pair.warped(Circle(self.period)).squared_distance(scale))
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        """Frequencies are multiples of 2 pi / period: the Fourier series of exp(cos t) has Bessel coefficients."""
+        scale = as_scale(self.length_scale, torch.empty(0, n_columns, dtype=torch.float64))
+
+        def frequencies(draws: Draws) -> Tensor:
+            return (2.0 * math.pi) * draws.winding(scale**-2.0, n_columns)
+
+        return scaled(n_columns, self.period, frequencies, "period")
 
     def resolved(self, median: Callable[[tuple[Warp, ...], str], float], warps: tuple[Warp, ...] = ()) -> Kernel:
         """A median length scale is one of distances on the circle."""

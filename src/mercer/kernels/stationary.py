@@ -11,6 +11,7 @@ from mercer.kernels.maths import exp, power
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import Parameter, length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.spectral import SpectralMeasure, gaussian_mixture, scaled
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,6 +34,10 @@ class Gaussian(Kernel):
 
     def of(self, pair: Pair) -> Any:
         return exp(-0.5 * pair.squared_distance(self.length_scale))
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        """Frequencies are normal."""
+        return gaussian_mixture(n_columns, self.length_scale)
 
     @classmethod
     def from_gamma(cls, gamma: float) -> Gaussian:
@@ -75,6 +80,12 @@ class Laplace(Kernel):
             return exp(-pair.l1_distance(self.length_scale))
         return exp(-pair.distance(self.length_scale))
 
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        """Frequencies are Cauchy: of each column on its own for the L1 distance, else those of Matern at 1/2."""
+        if self.metric == "l1":
+            return scaled(n_columns, self.length_scale, lambda draws: draws.cauchy(n_columns))
+        return gaussian_mixture(n_columns, self.length_scale, lambda draws: 0.5 / draws.gamma(0.5))
+
     @property
     def properties(self) -> Properties:
         return stationary_properties(0.5 if self.metric == "l2" else None)
@@ -101,6 +112,10 @@ class ExponentialPower(Kernel):
     def of(self, pair: Pair) -> Any:
         return exp(-power(pair.squared_distance(self.length_scale, exact=True), self.power / 2))
 
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        """Frequencies are symmetric stable: normal with a positive stable variance."""
+        return gaussian_mixture(n_columns, self.length_scale, lambda draws: 2.0 * draws.stable(self.power / 2))
+
     @property
     def properties(self) -> Properties:
         return stationary_properties(ANALYTIC if self.power == 2 else self.power / 2)
@@ -124,6 +139,10 @@ class RationalQuadratic(Kernel):
 
     def of(self, pair: Pair) -> Any:
         return (1.0 + pair.squared_distance(self.length_scale) * (0.5 / self.alpha)) ** (-self.alpha)
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        """Frequencies are normal with a gamma variance of mean one."""
+        return gaussian_mixture(n_columns, self.length_scale, lambda draws: draws.gamma(self.alpha) / float(self.alpha))
 
     @property
     def properties(self) -> Properties:
@@ -150,6 +169,10 @@ class InverseMultiquadric(Kernel):
 
     def of(self, pair: Pair) -> Any:
         return (1.0 + pair.squared_distance(self.length_scale)) ** (-self.power)
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        """Frequencies are normal with a gamma variance."""
+        return gaussian_mixture(n_columns, self.length_scale, lambda draws: 2.0 * draws.gamma(self.power))
 
     @property
     def properties(self) -> Properties:

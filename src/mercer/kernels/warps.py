@@ -18,6 +18,7 @@ from mercer.kernels.algebra import Unary, need_function
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, call_on_rows, function_name, vectors
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.spectral import SpectralMeasure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +42,10 @@ class Subspace(Unary):
 
     def of(self, pair: Pair) -> Any:
         return self.kernel.of(pair.warped(Columns(self.columns)))
+
+    def spectral_measure(self, n_columns: int) -> SpectralMeasure:
+        positions = Columns(self.columns).positions(n_columns, None)
+        return self.kernel.spectral_measure(len(positions)).embedded(positions, n_columns)
 
     def resolved(self, median: Callable[[tuple[Warp, ...], str], float], warps: tuple[Warp, ...] = ()) -> Kernel:
         """Medians are taken on the selected columns."""

@@ -99,7 +99,7 @@ def select_alpha(
     error_of = get_criterion(criterion)
     y = Y.to(spectrum.values).reshape(len(Y), -1)
     w = positive_weights(weights, y)
-    path = _check_path(alphas, spectrum).to(y.device)
+    path = check_path(alphas, float(spectrum.values[-1])).to(y.device)
     b = w.sqrt().unsqueeze(1) * y
     inverse = spectrum.inverse_values(path)
     diagonal = spectrum.inverse_diag(path).unsqueeze(2)
@@ -113,7 +113,7 @@ def select_alpha(
         x = (spectrum.vectors @ filtered.flatten(1)).reshape(filtered.shape)
         null_part = spectrum.null_part(part).unsqueeze(1) if ridgeless else None
         errors.append(error_of(x, diagonal, path.unsqueeze(1), w, null_part=null_part, null_diag=null_diag))
-    return _best(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
+    return best_alpha(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
 
 
 def get_criterion(criterion: str) -> Callable[..., Tensor]:
@@ -123,9 +123,10 @@ def get_criterion(criterion: str) -> Callable[..., Tensor]:
     return CRITERIA[criterion]
 
 
-def _check_path(alphas: Any, spectrum: Spectrum) -> Tensor:
+def check_path(alphas: Any, largest_eigenvalue: float) -> Tensor:
+    """The path to search, ascending; None is the default one."""
     if alphas is None:
-        return default_alphas(float(spectrum.values[-1]))
+        return default_alphas(largest_eigenvalue)
     path = torch.as_tensor(alphas, dtype=torch.float64)
     if path.ndim != 1 or len(path) == 0:
         raise InputError(f"alphas={alphas!r}: must be a list of at least one number >= 0.")
@@ -135,7 +136,8 @@ def _check_path(alphas: Any, spectrum: Spectrum) -> Tensor:
     return path.unique()
 
 
-def _best(path: Tensor, errors: Tensor, mean_square: Tensor, criterion: str) -> AlphaPath:
+def best_alpha(path: Tensor, errors: Tensor, mean_square: Tensor, criterion: str) -> AlphaPath:
+    """The alpha of the smallest error (k, t) for each target; `mean_square` (t,) is that of the targets."""
     errors = torch.where(torch.isfinite(errors), errors, torch.inf)
     allowed = errors.amin(0) * (1 + SAME_ERROR) + ZERO_ERROR * mean_square
     ties = errors <= allowed

@@ -1,4 +1,4 @@
-"""Which exact solver to use: decided from the size of the job before any work starts."""
+"""Which solver to use: decided from the size of the job before any work starts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ import torch
 
 from mercer.core.errors import InputError
 from mercer.core.memory import parse_budget, readable, require, resolve_budget
-from mercer.solvers.ridge import get_solver
+from mercer.solvers.ridge import ITERATIVE, SOLVERS, get_solver
 from mercer.solvers.system import check_alpha
 
-MATRICES = {"cholesky": 1.5, "eigh": 3.5}
+MATRICES = {"cholesky": 1.5, "eigh": 3.5, "mixed_cholesky": 0.75}
 """The memory a solver needs, in matrices of n x n float64 numbers: one and three, and room to evaluate the first."""
 
 MANY_ALPHAS = 12
 """An eigendecomposition costs about as much as this many Cholesky factorisations."""
+
+MOST_ROWS = {"cpu": 100_000, "cuda": 1_000_000}
+"""Rows up to which conjugate gradients solve the full system; each iteration evaluates the square of it."""
+
+LANDMARK_SOLVERS = ("nystrom", "falkon")
+MANY_LANDMARKS = 4096
+"""Landmarks above which iterations are cheaper than normal equations."""
+
+NYSTROM_MATRICES = {"nystrom": 7, "falkon": 4}
+"""m x m float64 matrices at the peak of a fit on m landmarks."""
 
 
 def choose(
@@ -26,13 +36,17 @@ def choose(
     solver: str = "auto",
     memory_budget: int | str | None = None,
     device: torch.device | str = "cpu",
+    *,
+    n_landmarks: int | None = None,
+    n_features: int | None = None,
 ) -> tuple[str, str]:
-    """The name of the solver for n rows and the reason; `MemoryBudgetError` when its n x n matrices do not fit.
+    """The name of the solver for n rows and the reason; `MemoryBudgetError` when its matrices do not fit.
 
     `alpha` is a number, one per target, or the name of a criterion that searches a path ("loo", "gcv").
-    ``solver="auto"`` takes Cholesky for positive alphas, and an eigendecomposition for alpha = 0, for a path, and for
-    more than a dozen different alphas, where it is cheaper. Where the matrix does not fit, positive alphas go to
-    conjugate gradients, which never store it. The problem that is solved is never changed.
+    ``solver="auto"`` solves the full system while it can: by Cholesky for positive alphas, by an eigendecomposition for
+    alpha = 0, for a path, and for more than a dozen different alphas; where the matrix does not fit, by conjugate
+    gradients up to 100,000 rows, a million on a GPU. Beyond that, and for a path that does not fit, it takes landmarks;
+    alpha = 0 goes to EigenPro. Landmarks or features that are asked for decide at once.
 
     >>> choose(1000, 1, 1.0, memory_budget="1GiB")
     ('cholesky', 'chosen for alpha > 0')
@@ -40,16 +54,22 @@ def choose(
     ('eigh', 'chosen because one eigendecomposition gives the whole path of alpha')
     >>> choose(50_000, 1, 1.0, memory_budget="1GiB")
     ('pcg', 'chosen because the Gram matrix needs 27.9 GiB but the memory budget is 1.0 GiB')
+    >>> choose(10**6, 1, 1.0, memory_budget="1GiB")[0], choose(100, 1, 1.0, n_landmarks=10)[0]
+    ('nystrom', 'nystrom')
     """
     budget = resolve_budget(memory_budget, device)
     if solver == "auto":
-        name, reason = _automatic(n, n_targets, alpha, budget)
+        kind = torch.device(device).type
+        name, reason = _automatic(n, n_targets, alpha, budget, kind, n_landmarks, n_features)
     else:
-        get_solver(solver)
-        name, reason = solver, f"asked for by solver={solver!r}"
+        name, reason = _checked(solver, n_landmarks, n_features), f"asked for by solver={solver!r}"
     needs_path = isinstance(alpha, str)
-    if name == "pcg" and not needs_path:
-        _check_positive(alpha, n_targets)
+    if name in LANDMARK_SOLVERS or name == "random_features":
+        _check_few(name, alpha, n_targets)
+        return name, reason
+    if name in ITERATIVE and not needs_path:
+        if name == "pcg":
+            _check_positive(alpha, n_targets, name)
         return name, reason
     widest = "eigh" if needs_path else name
     require(
@@ -72,17 +92,45 @@ def memory_needed(n: int, solver: str, n_targets: int = 1) -> int:
     return int(8 * (MATRICES[solver] * n * n + 4 * n * n_targets))
 
 
-def _automatic(n: int, n_targets: int, alpha: Any, budget: int) -> tuple[str, str]:
+def landmark_count(n: int, given: int | None, solver: str, memory_budget: Any, device: torch.device | str) -> int:
+    """How many landmarks to choose: as many as given, else 4 sqrt(n) between 500 and 4000, fewer where memory is short.
+
+    >>> landmark_count(10_000, None, "nystrom", "1GiB", "cpu"), landmark_count(10**6, None, "nystrom", "16GiB", "cpu")
+    (500, 4000)
+    """
+    budget = resolve_budget(memory_budget, device)
+    matrices = NYSTROM_MATRICES[solver]
+    fitting = math.isqrt(budget // (8 * matrices))
+    if given is None:
+        return max(1, min(n, fitting, max(500, min(4000, 4 * math.isqrt(n)))))
+    what = f"solver={solver!r} with {given:,} landmarks, which takes {matrices} matrices of that size,"
+    require(8 * matrices * min(n, given) ** 2, budget, what, f"At most {fitting:,} landmarks fit.")
+    return min(n, given)
+
+
+def _automatic(
+    n: int, n_targets: int, alpha: Any, budget: int, device: str, n_landmarks: int | None, n_features: int | None
+) -> tuple[str, str]:
+    if n_features is not None:
+        _checked("random_features", n_landmarks, n_features)
+        return "random_features", f"chosen because n_features={n_features} is given"
+    if n_landmarks is not None:
+        name = "nystrom" if n_landmarks <= MANY_LANDMARKS or isinstance(alpha, str) else "falkon"
+        return name, f"chosen because n_landmarks={n_landmarks} is given"
     if isinstance(alpha, str):
-        return "eigh", "chosen because one eigendecomposition gives the whole path of alpha"
+        if (needed := memory_needed(n, "eigh", n_targets)) <= budget:
+            return "eigh", "chosen because one eigendecomposition gives the whole path of alpha"
+        return "nystrom", f"chosen because the path of alpha on all rows {_too_much(needed, budget)}"
     alphas = check_alpha(alpha, n_targets)
     if bool((alphas == 0).any()):
-        return "eigh", "chosen because alpha = 0 needs a decision on the rank"
+        if (needed := memory_needed(n, "eigh", n_targets)) <= budget:
+            return "eigh", "chosen because alpha = 0 needs a decision on the rank"
+        return "eigenpro", f"chosen because the exact interpolant {_too_much(needed, budget)}"
     distinct = len(alphas.unique())
-    needed = memory_needed(n, "cholesky", n_targets)
-    if needed > budget:
-        sizes = f"needs {readable(needed)} but the memory budget is {readable(budget)}"
-        return "pcg", f"chosen because the Gram matrix {sizes}"
+    if (needed := memory_needed(n, "cholesky", n_targets)) > budget:
+        if n > MOST_ROWS[device]:
+            return "nystrom", f"chosen because {n:,} rows are more than the {MOST_ROWS[device]:,} of a full fit"
+        return "pcg", f"chosen because the Gram matrix {_too_much(needed, budget)}"
     if distinct <= MANY_ALPHAS:
         return "cholesky", "chosen for alpha > 0"
     if memory_needed(n, "eigh", n_targets) > budget:
@@ -93,9 +141,37 @@ def _automatic(n: int, n_targets: int, alpha: Any, budget: int) -> tuple[str, st
     return "eigh", f"chosen because it is the cheapest for {distinct} different alphas"
 
 
-def _check_positive(alpha: Any, n_targets: int) -> None:
+def _too_much(needed: int, budget: int) -> str:
+    return f"needs {readable(needed)} but the memory budget is {readable(budget)}"
+
+
+def _checked(solver: Any, n_landmarks: int | None, n_features: int | None) -> str:
+    """The name of a solver that goes with the other arguments."""
+    if isinstance(solver, str) and solver not in (*SOLVERS, *LANDMARK_SOLVERS, "random_features"):
+        known = ", ".join(map(repr, sorted({*SOLVERS, *LANDMARK_SOLVERS, "random_features"})))
+        raise InputError(f"solver={solver!r} is unknown; the solvers are {known}, or 'auto' to choose.")
+    if not isinstance(solver, str):
+        get_solver(solver)
+        raise InputError(f"solver={solver!r}: give the name of a solver.")
+    if n_landmarks is not None and solver not in LANDMARK_SOLVERS:
+        raise InputError(f"n_landmarks={n_landmarks} has no meaning for solver={solver!r}: use 'nystrom' or 'falkon'.")
+    if n_features is not None and solver != "random_features":
+        raise InputError(f"n_features={n_features} has no meaning for solver={solver!r}: use 'random_features'.")
+    return solver
+
+
+def _check_few(name: str, alpha: Any, n_targets: int) -> None:
+    if name != "falkon":
+        return
+    if isinstance(alpha, str):
+        raise InputError(f"alpha={alpha!r}: solver='falkon' needs a number; solver='nystrom' searches a path.")
+    _check_positive(alpha, n_targets, name)
+
+
+def _check_positive(alpha: Any, n_targets: int, solver: str) -> None:
     if not bool((check_alpha(alpha, n_targets) > 0).all()):
-        raise InputError(f"alpha={alpha}: solver='pcg' needs alpha > 0; for alpha = 0 use solver='eigh'.")
+        instead = "eigh" if solver == "pcg" else "nystrom"
+        raise InputError(f"alpha={alpha}: solver={solver!r} needs alpha > 0; for alpha = 0 use solver={instead!r}.")
 
 
 def _what(n: int, solver: str) -> str:
@@ -111,6 +187,7 @@ def _advice(n: int, solver: str, n_targets: int, budget: int, given: Any) -> str
     if solver == "eigh" and memory_needed(n, "cholesky", n_targets) <= budget:
         options.append("one number alpha > 0 with solver='cholesky' fits")
     options.append("one number alpha > 0 with solver='pcg' needs no matrix")
+    options.append("solver='nystrom' takes any alpha")
     origin = "" if parse_budget(given) is not None else " The budget is half of the free memory."
     return f"{'; '.join(options)}.{origin}"
 

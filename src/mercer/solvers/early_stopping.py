@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -9,6 +11,7 @@ from mercer.core.errors import InputError
 
 MOST_HELD_OUT = 5000
 WORTHWHILE = 1e-3
+NO_GAIN = "no step lowered the validation error: the function is zero"
 
 
 def held_out_rows(n: int, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -53,6 +56,7 @@ class BestSoFar:
 
 
 def relative_error(residual: Tensor, targets: Tensor) -> float:
-    """Root of the mean square of the residuals over that of the targets."""
+    """Root of the mean square of the residuals over that of the targets; infinite where they are not numbers."""
     size = float(targets.norm())
-    return float(residual.norm()) / size if size > 0 else float(residual.norm())
+    error = float(residual.norm()) / size if size > 0 else float(residual.norm())
+    return math.inf if math.isnan(error) else error

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
-from mercer.solvers.early_stopping import MOST_HELD_OUT, BestSoFar, held_out_rows, relative_error
+from mercer.solvers.early_stopping import MOST_HELD_OUT, NO_GAIN, BestSoFar, held_out_rows, relative_error
 from mercer.solvers.products import PART_NUMBERS, Products, generator_from
 from mercer.solvers.system import System, check_alpha, right_hand_sides
 
@@ -39,11 +39,12 @@ class EigenPro:
 
     Parameters
     ----------
-    max_epochs : largest number of passes over the rows.
+    max_iter : largest number of epochs, passes over the rows.
     validation : share of rows to hold out for early stopping, at most 5000; their coefficients are zero. 0 for none.
     patience : epochs that did not lower the validation error by a thousandth after which to stop.
     tol : relative error at which to stop, of the rows held out or, without them, of the training rows.
-    n_eigenpairs : q; by default 150, at most a tenth of the subsample.
+    n_eigenpairs : q; by default up to 150 and a tenth of the subsample, as far as one epoch still learns what was
+        flattened.
     subsample : rows for the eigenvectors; by default 2000, 8000 on a GPU.
     batch_size : by default from the spectrum, at most a tenth of the rows and 1024, 8192 on a GPU.
     seed : of the subsample, the rows held out and the batches.
@@ -55,12 +56,12 @@ class EigenPro:
 
     >>> from mercer.testing.solvers import MatrixSystem
     >>> A = torch.exp(-torch.cdist(*2 * (torch.linspace(0, 9, 60).double().unsqueeze(1),)))
-    >>> solution = EigenPro(max_epochs=100, validation=0.0, tol=1e-3).solve(MatrixSystem(A), A[:, 30])
+    >>> solution = EigenPro(max_iter=100, validation=0.0, tol=1e-3).solve(MatrixSystem(A), A[:, 30])
     >>> solution.converged
     True
     """
 
-    max_epochs: int = 30
+    max_iter: int = 30
     validation: float = 0.1
     patience: int = 5
     tol: float = 1e-4
@@ -71,7 +72,7 @@ class EigenPro:
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("max_epochs", "patience", "n_eigenpairs", "subsample", "batch_size"):
+        for name in ("max_iter", "patience", "n_eigenpairs", "subsample", "batch_size"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"EigenPro({name}={value}): must be at least 1.")
@@ -85,7 +86,7 @@ class EigenPro:
         rhs = right_hand_sides(B, products.n).to(products.device)
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
         train, held_out = (part.to(products.device) for part in held_out_rows(products.n, self.validation, generator))
-        flattened = self._flatten(products, train, generator)
+        flattened = self._flatten(products, train, float(alphas.max()), generator)
         critical = flattened.critical_batch(float(alphas.max()), len(train))
         batch = min(self.batch_size or _usual_batch(critical, len(train), products.device), len(train))
         watched = held_out if len(held_out) else _some(train, generator)
@@ -94,7 +95,7 @@ class EigenPro:
         residual = relative_error(descent.residual(best.value)[train], rhs[train])
         return Solution(
             solver="eigenpro",
-            converged=residual <= self.tol or ending == "stopped",
+            converged=residual <= self.tol or (ending == "stopped" and best.step > 0),
             residual=residual,
             iterations=epochs,
             seconds=time.perf_counter() - started,
@@ -102,18 +103,21 @@ class EigenPro:
             value=best.value.reshape(B.shape),
         )
 
-    def _flatten(self, products: Products, train: Tensor, generator: torch.Generator) -> Flattened:
+    def _flatten(self, products: Products, train: Tensor, alpha: float, generator: torch.Generator) -> Flattened:
         size = min(len(train), self.subsample or SUBSAMPLE.get(products.device.type, SUBSAMPLE["cpu"]))
         places = torch.randperm(len(train), generator=generator)[:size].sort().values
         wanted = self.n_eigenpairs or min(EIGENPAIRS, size // ROWS_PER_PAIR)
-        return Flattened.of(products, train[places.to(train.device)], train, wanted)
+        flat = Flattened.of(products, train[places.to(train.device)], train, wanted, alpha)
+        while self.n_eigenpairs is None and flat.q > 1 and flat.critical_batch(alpha, len(train)) > len(train):
+            flat = flat.cut(3 * flat.q // 4, products, train, alpha)
+        return flat
 
     def _descend(self, descent: _Descent, generator: torch.Generator) -> tuple[BestSoFar, int, str]:
         c = torch.zeros_like(descent.rhs)
         best, retries, epoch = BestSoFar(c), 0, 0
         best.offer(0, 1.0, c)
         try:
-            for epoch in range(1, self.max_epochs + 1):
+            for epoch in range(1, self.max_iter + 1):
                 descent.epoch(c, generator)
                 error = descent.error(c)
                 if not error < DIVERGED:
@@ -135,12 +139,12 @@ class EigenPro:
         return best, epoch, "spent"
 
     def _account(self, descent: _Descent, best: BestSoFar, ending: str) -> str:
-        words = f"batches of {descent.batch}, {len(descent.flattened.values)} eigenpairs, best after {best.step} epochs"
+        words = f"batches of {descent.batch}, {descent.flattened.q} eigenpairs, best after {best.step} epochs"
         if self.validation:
-            words += f" with validation error {best.error:.3g}"
+            words += f" with validation error {best.error:.3g}" if best.step else f": {NO_GAIN}"
         return words + {
             "diverged": "; the errors grew with every step tried",
-            "spent": f"; max_epochs={self.max_epochs} is spent: raise it to fit more closely",
+            "spent": f"; max_iter={self.max_iter} is spent: raise it to fit more closely",
             "interrupted": "; interrupted, this is the best iterate so far",
         }.get(ending, "")
 
@@ -152,11 +156,12 @@ class Flattened:
     .. math:: k_P(x, z) = k(x, z) - \sum_j \Bigl(1 - \frac{\sigma_{q+1}}{\sigma_j}\Bigr) \psi_j(x)\, \psi_j(z), \qquad
               \psi_j = \sigma_j^{-1/2} \sum_{i \in S} v_{ij}\, k(x_i, \cdot).
 
-    `peak` is the largest k_P(x, x) and `slope` its largest eigenvalue divided by the number of rows.
+    With a ridge it is sigma + alpha s/n that is brought down. `peak` is the largest k_P(x, x) and `slope` its largest
+    eigenvalue divided by the number of rows.
     """
 
     rows: Tensor
-    values: Tensor
+    values: Tensor  # (q + 1,)
     vectors: Tensor
     images: Tensor  # (q, n): the kernel rows of S in the basis of the eigenvectors
     damping: Tensor
@@ -164,7 +169,7 @@ class Flattened:
     slope: float
 
     @classmethod
-    def of(cls, products: Products, rows: Tensor, train: Tensor, q: int) -> Flattened:
+    def of(cls, products: Products, rows: Tensor, train: Tensor, q: int, alpha: float = 0.0) -> Flattened:
         core = torch.cat([products.rows(part)[:, rows] for part in rows.split(max(1, PART_NUMBERS // products.n))])
         values, vectors = torch.linalg.eigh((core + core.T) / 2)
         values, vectors = values.flip(0), vectors.flip(1)
@@ -175,14 +180,24 @@ class Flattened:
             )
         floor = len(rows) * products.precision * float(values[0].clamp(min=0.0))
         q = max(0, min(q, int((values > floor).sum()) - 1))
-        following = max(float(values[q]), floor)
-        top, vectors = values[:q], vectors[:, :q]
+        values, vectors = values[: q + 1].clamp(min=floor), vectors[:, :q]
         images = torch.zeros(q, products.n, dtype=torch.float64, device=products.device)
         for part in torch.arange(len(rows), device=rows.device).split(max(1, PART_NUMBERS // products.n)):
             images.addmm_(vectors[part].T, products.rows(rows[part]))
-        damping = (1.0 - following / top) / top
+        return cls(rows, values, vectors, images, torch.empty(0), 0.0, 0.0).cut(q, products, train, alpha)
+
+    def cut(self, q: int, products: Products, train: Tensor, alpha: float) -> Flattened:
+        """The same with the first q eigenpairs alone."""
+        top, following, images = self.values[:q], float(self.values[q]), self.images[:q]
+        ridge = alpha * len(self.rows) / len(train)
+        damping = (1.0 - (following + ridge) / (top + ridge)) / top
         left = products.diag - (damping.unsqueeze(1) * images.square()).sum(0)
-        return cls(rows, top, vectors, images, damping, float(left[train].max()), following / len(rows))
+        peak, slope = float(left[train].max()), following / len(self.rows)
+        return Flattened(self.rows, self.values[: q + 1], self.vectors[:, :q], images, damping, peak, slope)
+
+    @property
+    def q(self) -> int:
+        return len(self.values) - 1
 
     def critical_batch(self, alpha: float, n: int) -> float:
         """The batch size up to which twice the batch needs half the steps."""

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
 from mercer.solvers.cholesky import factorise_in_place
@@ -89,6 +90,9 @@ class Falkon:
         alphas = check_alpha(alpha, cross.shape[1]).expand(cross.shape[1]).to(cross.device)
         if not bool((alphas > 0).all()):
             raise InputError(f"alpha={float(alphas.min()):g}: Falkon needs alpha > 0.")
+        start = None if self.warm_start is None else self.warm_start.to(cross)
+        if start is not None and start.shape != cross.shape:
+            raise InputError(f"warm_start has shape {tuple(start.shape)}; expected {tuple(cross.shape)}.")
         rows = self._sample(blocks, len(cross))
         basis = FalkonBasis.of(K_mm, rows, weight, alphas, dtype, cross)
 
@@ -107,7 +111,7 @@ class Falkon:
             tol=self.tol,
             max_iter=self.max_iter,
             precision=torch.finfo(dtype).eps,
-            start=None if self.warm_start is None else basis.coordinates(self.warm_start.to(cross), everything),
+            start=None if start is None else basis.coordinates(start, everything),
             callback=self.callback,
         )
         residual = float(found.residual.max())
@@ -192,11 +196,14 @@ def _first_pass(blocks: Iterable[Block]) -> tuple[float, Tensor, torch.dtype]:
     weight, cross, dtype = 0.0, None, torch.float64
     for block in blocks:
         dtype = block.kernel.dtype
+        if block.weights is not None and not bool((block.weights >= 0).all()):
+            raise InputError("Weights must be >= 0.")
         part = block.cross()
         weight += block.weight
         cross = part if cross is None else cross + part
     if cross is None or weight <= 0:
         raise InputError("There are no rows with weight to learn from.")
+    check_finite(cross, "The sum of kernel values times targets")
     return weight, cross, dtype
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
-from mercer.solvers.early_stopping import BestSoFar, held_out_rows, relative_error
+from mercer.solvers.early_stopping import NO_GAIN, BestSoFar, held_out_rows, relative_error
 from mercer.solvers.products import Products, generator_from
 from mercer.solvers.system import System, check_alpha, right_hand_sides
 
@@ -80,7 +80,7 @@ class GradientDescent:
         residual = _relative(self._residual(products, rhs, alphas, best.value)[train], rhs[train])
         return Solution(
             solver="gd",
-            converged=residual <= self.tol or ending == "stopped",
+            converged=residual <= self.tol or (ending == "stopped" and best.step > 0),
             residual=residual,
             iterations=taken,
             seconds=time.perf_counter() - started,
@@ -122,7 +122,7 @@ class GradientDescent:
         if best.step:
             words += f", like a ridge of about {1.0 / (step * best.step):.2g}"
         if self.validation:
-            words += f", validation error {best.error:.3g}"
+            words += f", validation error {best.error:.3g}" if best.step else f", {NO_GAIN}"
         return words + {
             "diverged": f"; the residuals grew: step={step:.2g} is too long",
             "spent": f"; max_iter={self.max_iter} is spent: raise it to fit more closely",
@@ -152,12 +152,9 @@ def largest_eigenvalue(products: Products, generator: torch.Generator) -> float:
         if off[-1] <= products.precision * max(map(abs, diagonal)):
             break
         V.append(w / off[-1])
-    T = (
-        torch.diag(torch.tensor(diagonal))
-        + torch.diag(torch.tensor(off[:-1]), 1)
-        + torch.diag(torch.tensor(off[:-1]), -1)
-    )
-    values, vectors = torch.linalg.eigh(T.to(torch.float64))
+    beside = torch.diag(torch.tensor(off[:-1], dtype=torch.float64), 1)
+    T = torch.diag(torch.tensor(diagonal, dtype=torch.float64)) + beside + beside.T
+    values, vectors = torch.linalg.eigh(T)
     return float(values[-1]) + off[-1] * abs(float(vectors[-1, -1]))
 
 

@@ -97,13 +97,98 @@ class NystromSums:
         self.rows += other.rows
         return self
 
-    def prepare(self, K_mm: Any) -> NystromSpectrum:
-        """Decompose the normal equations once, to solve for every alpha; `K_mm` is the landmarks' Gram matrix."""
-        return NystromSpectrum.of(self, K_mm)
+    def prepare(self, K_mm: Any, basis: Tensor | None = None) -> NystromSpectrum:
+        """Decompose the normal equations once, to solve for every alpha; `K_mm` is the landmarks' Gram matrix.
 
-    def solve(self, K_mm: Any, alpha: float | Tensor) -> Solution:
+        With None it is the identity: `kernel` rows are then features phi(x_i), and the penalty is alpha |c|^2.
+        `basis` is ``whitening(K_mm, ...)`` where it is known already.
+        """
+        return NystromEquations.of(self, K_mm, basis).spectrum()
+
+    def solve(self, K_mm: Any, alpha: float | Tensor, basis: Tensor | None = None) -> Solution:
         """Coefficients c (m, t) for one alpha or one per target."""
-        return self.prepare(K_mm).solve(alpha)
+        return NystromEquations.of(self, K_mm, basis).solve(alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class NystromEquations:
+    r"""Normal equations in a basis E that makes the penalty the identity,
+
+    .. math:: E^T K_{mm} E = I, \qquad (E^T G E + \alpha I)\, u = E^T h, \qquad c = E u.
+
+    K_mm is scaled to a unit diagonal, and its eigenvalues up to m times the rounding error are left out instead of
+    lifted by a jitter, so the penalty stays alpha |f|^2.
+    """
+
+    sums: NystromSums
+    K_mm: Tensor
+    basis: Tensor
+    inner: Tensor
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, sums: NystromSums, K_mm: Any, basis: Tensor | None = None) -> NystromEquations:
+        started = time.perf_counter()
+        check_finite(sums.gram, "The sum of products of kernel values")
+        check_finite(sums.cross, "The sum of kernel values times targets")
+        if K_mm is None:
+            kernel = basis = torch.eye(len(sums.gram)).to(sums.gram)
+            inner = sums.gram
+        else:
+            kernel, precision = landmark_matrix(K_mm, sums.gram)
+            basis = whitening(kernel, precision) if basis is None else basis
+            inner = basis.T @ sums.gram @ basis
+        return cls(sums, kernel, basis, (inner + inner.T) / 2, time.perf_counter() - started)
+
+    def solve(self, alpha: float | Tensor) -> Solution:
+        """Coefficients c (m, t): by Cholesky for one alpha well above the rounding of the sums, else by eigenvalues."""
+        started = time.perf_counter()
+        alphas = check_alpha(alpha, self.sums.cross.shape[1]).to(self.inner)
+        factor = self._factor(float(alphas.min())) if len(alphas.unique()) == 1 else None
+        if factor is None:
+            return self.spectrum().solve(alpha)
+        value = self.basis @ torch.cholesky_solve(self.basis.T @ self.sums.cross, factor)
+        return self.solution(value, alphas.reshape(1, -1), self.seconds + time.perf_counter() - started)
+
+    def spectrum(self) -> NystromSpectrum:
+        """The equations with their matrix made diagonal."""
+        started = time.perf_counter()
+        values, vectors = torch.linalg.eigh(self.inner)
+        return NystromSpectrum(self, self.basis @ vectors, values, self.seconds + time.perf_counter() - started)
+
+    def solution(self, value: Tensor, alphas: Tensor, seconds: float, concern: str = "") -> Solution:
+        """The coefficients with their account; alphas are (1, 1) or (1, t)."""
+        rank, m, residual = self.basis.shape[1], len(self.K_mm), self._backward_error(value, alphas)
+        words = [f"{rank} of {m} landmarks are independent to rounding"] if rank < m else []
+        words += [concern] if concern else []
+        if residual > TOLERANCE:
+            words.append("the normal equations are too close to singular: use a larger alpha or fewer landmarks")
+        return Solution(
+            solver="nystrom",
+            converged=residual <= TOLERANCE,
+            residual=residual,
+            seconds=seconds,
+            reason="; ".join(words),
+            value=value,
+        )
+
+    def _factor(self, alpha: float) -> Tensor | None:
+        """The factor for alpha, None unless rounding has pushed no eigenvalue further below zero than half of it."""
+        for shift in (alpha / 2, alpha):
+            shifted = self.inner.clone()
+            shifted.diagonal().add_(shift)
+            factor, failed = torch.linalg.cholesky_ex(shifted)
+            if alpha == 0 or int(failed):
+                return None
+        return factor
+
+    def _backward_error(self, value: Tensor, alphas: Tensor) -> float:
+        gram, cross = self.sums.gram, self.sums.cross
+        missed = cross - gram @ value - alphas * (self.K_mm @ value)
+        norm = gram.abs().sum(1).max() + alphas * self.K_mm.abs().sum(1).max()
+        scale = norm * value.norm(dim=0) + cross.norm(dim=0)
+        error = torch.where(scale > 0, missed.norm(dim=0) / scale, 0.0)
+        return float(error.nan_to_num(torch.inf, torch.inf).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,27 +198,17 @@ class NystromSpectrum:
     .. math:: E^T K_{mm} E = I, \qquad E^T G E = \operatorname{diag}(\mu), \qquad
               c = E\, (|\mu| + \alpha)^{-1} E^T h.
 
-    K_mm is scaled to a unit diagonal, and its eigenvalues up to m times the rounding error are left out instead of
-    lifted by a jitter, so the penalty stays alpha |f|^2. Rounding of G can turn a tiny mu negative: its modulus is how
-    well that direction is known.
+    Rounding of G can turn a tiny mu negative: its modulus is how well that direction is known.
     """
 
-    sums: NystromSums
-    K_mm: Tensor
+    equations: NystromEquations
     basis: Tensor
     values: Tensor
     seconds: float = 0.0
 
-    @classmethod
-    def of(cls, sums: NystromSums, K_mm: Any) -> NystromSpectrum:
-        started = time.perf_counter()
-        check_finite(sums.gram, "The sum of products of kernel values")
-        check_finite(sums.cross, "The sum of kernel values times targets")
-        kernel, precision = landmark_matrix(K_mm, sums.gram)
-        basis = whitening(kernel, precision)
-        inner = basis.T @ sums.gram @ basis
-        values, vectors = torch.linalg.eigh((inner + inner.T) / 2)
-        return cls(sums, kernel, basis @ vectors, values, time.perf_counter() - started)
+    @property
+    def sums(self) -> NystromSums:
+        return self.equations.sums
 
     @property
     def rank(self) -> int:
@@ -148,39 +223,19 @@ class NystromSpectrum:
     def solve(self, alpha: float | Tensor) -> Solution:
         """Coefficients c (m, t) for one alpha or one per target; the value at alpha = 0 is that of least norm."""
         started = time.perf_counter()
-        sums = self.sums
-        alphas = check_alpha(alpha, sums.cross.shape[1]).reshape(1, -1).to(sums.gram.device)
+        cross = self.sums.cross
+        alphas = check_alpha(alpha, cross.shape[1]).reshape(1, -1).to(cross.device)
+        value = self.basis @ (self.inverse_values(alphas.squeeze(0)) * (self.basis.T @ cross))
+        smallest, concern = float(alphas.min()), ""
+        if self.rounding > smallest:
+            concern = f"alpha={smallest:g} is below the rounding error {self.rounding:.0e} of the sums"
+        return self.equations.solution(value, alphas, self.seconds + time.perf_counter() - started, concern)
+
+    def inverse_values(self, alphas: Tensor) -> Tensor:
+        """1 / (mu + alpha) of shape (r, k) for k alphas; at alpha = 0 that of what is not rounding, else zero."""
         size = self.values.abs().unsqueeze(1)
         tiny = torch.finfo(torch.float64).eps * len(size) * (float(size.max()) if len(size) else 0.0)
-        inverse = torch.where((alphas > 0) | (size > max(tiny, self.rounding)), 1.0 / (size + alphas), 0.0)
-        value = self.basis @ (inverse * (self.basis.T @ sums.cross))
-        residual = self._backward_error(value, alphas)
-        return Solution(
-            solver="nystrom",
-            converged=residual <= TOLERANCE,
-            residual=residual,
-            seconds=self.seconds + time.perf_counter() - started,
-            reason=self._account(float(alphas.min()), residual),
-            value=value,
-        )
-
-    def _backward_error(self, value: Tensor, alphas: Tensor) -> float:
-        gram, cross = self.sums.gram, self.sums.cross
-        missed = cross - gram @ value - alphas * (self.K_mm @ value)
-        norm = gram.abs().sum(1).max() + alphas * self.K_mm.abs().sum(1).max()
-        scale = norm * value.norm(dim=0) + cross.norm(dim=0)
-        error = torch.where(scale > 0, missed.norm(dim=0) / scale, 0.0)
-        return float(error.nan_to_num(torch.inf, torch.inf).max())
-
-    def _account(self, alpha: float, residual: float) -> str:
-        m, words = len(self.K_mm), []
-        if self.rank < m:
-            words.append(f"{self.rank} of {m} landmarks are independent to rounding")
-        if self.rounding > alpha:
-            words.append(f"alpha={alpha:g} is below the rounding error {self.rounding:.0e} of the sums")
-        if residual > TOLERANCE:
-            words.append("the normal equations are too close to singular: use a larger alpha or fewer landmarks")
-        return "; ".join(words)
+        return torch.where((alphas > 0) | (size > max(tiny, self.rounding)), 1.0 / (size + alphas), 0.0)
 
 
 def landmark_matrix(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -43,8 +43,9 @@ class PCG:
     warm_start : a first guess of the shape of B; ignored for columns where zero is a better one.
     seed : of the random pivots or the sketch.
     memory_budget : bytes or text such as "2GiB" for the preconditioner; half of what is free by default.
-    accurate : the same system with float64 products, for true residuals only: with it, fast float32 products reach
-        any `tol` that float64 does, at the price of a few slow products.
+    accurate : the same system with float64 products. Where float32 products cannot bring the residual to `tol`, the
+        solve goes on with true residuals from these, and reaches any `tol` that float64 does at the price of a few
+        slow products.
     callback : called with the iteration and the largest relative residual. An interrupt from the keyboard, there or
         anywhere, ends the solve with the best iterate so far.
 
@@ -121,17 +122,25 @@ class PreparedPCG:
         accurate = None if options.accurate is None else Products.of(options.accurate)
         if accurate is not None and accurate.n != products.n:
             raise InputError(f"accurate has {accurate.n} rows but the system has {products.n}.")
-        found = cg.conjugate_gradients(
-            lambda V, columns: products.matmul(V) + alphas[columns] * V,
-            rhs,
-            lambda R, columns: self.preconditioner.apply(R, alphas[columns]),
-            tol=options.tol,
-            max_iter=options.max_iter,
-            precision=products.precision,
-            accurate=None if accurate is None else lambda V, columns: accurate.matmul(V) + alphas[columns] * V,
-            start=_start(options.warm_start, rhs),
-            callback=options.callback,
-        )
+
+        def search(start: Tensor | None, max_iter: int, judge: Products | None = None) -> cg.Iterates:
+            return cg.conjugate_gradients(
+                lambda V, columns: products.matmul(V) + alphas[columns] * V,
+                rhs,
+                lambda R, columns: self.preconditioner.apply(R, alphas[columns]),
+                tol=options.tol,
+                max_iter=max_iter,
+                precision=products.precision,
+                accurate=None if judge is None else lambda V, columns: judge.matmul(V) + alphas[columns] * V,
+                start=start,
+                callback=options.callback,
+            )
+
+        found = search(_start(options.warm_start, rhs), options.max_iter)
+        left = options.max_iter - found.iterations
+        if accurate is not None and cg.STAGNATED in found.fate.tolist() and left > 0:
+            more = search(found.value, left, accurate)
+            found = replace(more, iterations=found.iterations + more.iterations)
         residual = float(found.residual.max()) if rhs.shape[1] else 0.0
         return Solution(
             solver="pcg",

@@ -1,4 +1,4 @@
-"""One entry for every exact solver: (A + alpha I) X = B by the solver of a given name."""
+"""One entry for every solver of the full system: (A + alpha I) X = B by the solver of a given name."""
 
 from __future__ import annotations
 
@@ -10,14 +10,24 @@ from torch import Tensor
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.results import Solution
 from mercer.solvers.cholesky import Cholesky
+from mercer.solvers.eigenpro import EigenPro
 from mercer.solvers.eigh import Eigh
+from mercer.solvers.gradient_descent import GradientDescent
+from mercer.solvers.mixed_precision import MixedCholesky
 from mercer.solvers.pcg import PCG
 from mercer.solvers.system import Solver, System
 
-SOLVERS: dict[str, Callable[..., Solver]] = {"cholesky": Cholesky, "eigh": Eigh, "pcg": PCG}
-"""The exact solvers by name; "pcg" takes options, the direct ones need none."""
+SOLVERS: dict[str, Callable[..., Solver]] = {
+    "cholesky": Cholesky,
+    "eigh": Eigh,
+    "mixed_cholesky": MixedCholesky,
+    "pcg": PCG,
+    "eigenpro": EigenPro,
+    "gd": GradientDescent,
+}
+"""The solvers of the full system by name; iterative ones take options, the direct ones need none."""
 
-ITERATIVE = frozenset({"pcg"})
+ITERATIVE = frozenset({"pcg", "eigenpro", "gd"})
 """Those that stop at a tolerance and never store the matrix."""
 
 
@@ -45,7 +55,7 @@ def ridge_solve(
     .. math:: (A + \alpha I) X = B
 
     for B of shape (n,) or (n, t), with one alpha or one per column of B. `solver` is a name or a solver. Cholesky
-    factorises once per distinct alpha, Eigh once in all; "pcg" takes options such as `tol`.
+    factorises once per distinct alpha, Eigh once in all; iterative solvers take options such as `tol`.
 
     >>> import torch
     >>> from mercer.testing.solvers import MatrixSystem

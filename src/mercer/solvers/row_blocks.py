@@ -42,9 +42,9 @@ class Block(NamedTuple):
             U = U * self.weights.to(U).unsqueeze(1)
         return in_precision(self.kernel.T.matmul, U, self.kernel.dtype)
 
-    def parts(self) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-        """Kernel rows, targets and weights, some rows at a time."""
-        step = max(1, PART_NUMBERS // self.kernel.shape[1])
+    def parts(self, most: int = PART_NUMBERS) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """Kernel rows, targets and weights, at most `most` rows at a time."""
+        step = max(1, min(PART_NUMBERS // self.kernel.shape[1], most))
         for start in range(0, len(self.targets), step):
             part = slice(start, min(start + step, len(self.targets)))
             K = torch.as_tensor(self.kernel.rows(part))

@@ -1,0 +1,91 @@
+"""Ridge regression on few functions: landmarks or random features, with sums that any further rows can join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.estimators.data import TrainingData
+from mercer.estimators.expansion import Centres, Expansion, Features, Placement, counted
+from mercer.estimators.ridge_rows import RidgeFit
+from mercer.selection.few import select_alpha_of_few
+from mercer.solvers.choose import landmark_count
+from mercer.solvers.falkon import Falkon
+from mercer.solvers.landmarks import choose_landmarks
+from mercer.solvers.nystrom import NystromSpectrum, NystromSums, whitening
+from mercer.solvers.random_features import FourierFeatures
+from mercer.solvers.row_blocks import Block
+
+if TYPE_CHECKING:
+    from mercer.estimators.ridge_model import RidgeModel
+
+N_FEATURES = 1000
+
+
+def choose_expansion(model: RidgeModel, data: TrainingData, solver: str) -> Expansion:
+    """The landmarks or features that the model's parameters ask for."""
+    place = model._place()
+    if solver == "random_features":
+        count = N_FEATURES if model.n_features is None else model.n_features
+        features = FourierFeatures.draw(model.kernel_, data.rows, count, model._seed)
+        return Features(features, f"{features.n_features:,} random features")
+    if model.kernel_.domain == "matrix":
+        raise InputError(f"solver={solver!r} chooses landmarks among rows, which a precomputed kernel does not have.")
+    m = landmark_count(len(data.rows), model.n_landmarks, solver, model.memory_budget, place.device)
+    chosen = choose_landmarks(model.kernel_, data.rows, m, model.landmarks, model._seed, data.weights)
+    return Centres(model.kernel_, chosen.points, chosen.note)
+
+
+def fit_few(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor | None, solver: str) -> RidgeFit:
+    """Fit on landmarks or features, by one pass over the rows or, for "falkon", by iterations over them."""
+    expansion, place = choose_expansion(model, data, solver), model._place()
+    blocks = expansion.blocks(data, place)
+    if solver == "falkon":
+        options = model._options(solver, len(data.rows))
+        solution = Falkon(**options).solve(blocks, expansion.penalty(place), alpha)
+        return RidgeFit(expansion, solution.value, alpha, solution)
+    sums = RunningSums.begin(expansion, place).add(counted(blocks, len(data.rows), model.verbose))
+    if isinstance(alpha, str):
+        spectrum = sums.spectrum()
+        path = select_alpha_of_few(spectrum, blocks, alphas, alpha)
+        alpha = path.alpha
+        solution = spectrum.solve(alpha)
+        return RidgeFit(expansion, solution.value, alpha, solution, path, sums=sums)
+    return sums.solve(alpha)
+
+
+@dataclass(eq=False)
+class RunningSums:
+    """The sums of a fit on few functions, and the basis that makes their penalty the identity."""
+
+    expansion: Expansion
+    penalty: Tensor | None
+    basis: Tensor | None
+    sums: NystromSums | None = None
+
+    @classmethod
+    def begin(cls, expansion: Expansion, place: Placement) -> RunningSums:
+        penalty = expansion.penalty(place)
+        basis = None if penalty is None else whitening(penalty, torch.finfo(torch.float64).eps)
+        return cls(expansion, penalty, basis)
+
+    def add(self, blocks: Iterable[Block]) -> RunningSums:
+        """The sums with more rows."""
+        more = NystromSums.of(blocks)
+        self.sums = more if self.sums is None else self.sums.merge(more)
+        return self
+
+    def spectrum(self) -> NystromSpectrum:
+        assert self.sums is not None
+        return self.sums.prepare(self.penalty, self.basis)
+
+    def solve(self, alpha: float | Tensor) -> RidgeFit:
+        """The fit to all rows so far."""
+        assert self.sums is not None
+        solution = self.sums.solve(self.penalty, alpha, self.basis)
+        return RidgeFit(self.expansion, solution.value, alpha, solution, sums=self)

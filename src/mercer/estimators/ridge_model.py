@@ -1,0 +1,193 @@
+"""The private side of a ridge regression: settings become solver options, and a fit becomes attributes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.devices import choose_device, choose_dtype
+from mercer.core.errors import InputError
+from mercer.core.results import SolverReport
+from mercer.core.seeding import as_seed
+from mercer.estimators.base import KernelEstimator
+from mercer.estimators.data import Seen, TrainingData
+from mercer.estimators.expansion import Expansion, Features, Placement
+from mercer.estimators.ridge_system import RidgeSystem
+from mercer.kernels import Kernel, resolve
+from mercer.selection import AlphaPath, Tuned, loo_predictions, tune_kernel
+from mercer.solvers import Cholesky, Eigh, choose
+from mercer.solvers.ridge import ITERATIVE
+
+if TYPE_CHECKING:
+    from mercer.estimators.ridge_few import RunningSums
+    from mercer.estimators.ridge_rows import RidgeFit
+
+SINGLE = ITERATIVE | {"falkon"}
+"""Solvers that iterate with products in the precision of the data."""
+
+HOLD_OUT_FROM = 50
+"""Rows from which a descent holds some out to know when to stop."""
+
+
+class RidgeModel(KernelEstimator):
+    """Parameters and fitted state of `KernelRidge`, and what its methods share."""
+
+    alpha: Any
+    tune: bool
+    solver: str
+    device: Any
+    dtype: Any
+    memory_budget: Any
+    random_state: Any
+    tol: float
+    max_iter: int | None
+    n_landmarks: int | None
+    landmarks: Any
+    n_features: int | None
+    verbose: bool
+
+    kernel_: Kernel
+    alpha_: Any
+    tuning_: Tuned | None
+    alpha_path_: AlphaPath | None
+    solver_report_: SolverReport
+
+    _seen: Seen
+    _data: TrainingData | None  # None where the fit keeps no training rows
+    _sums: RunningSums | None = None  # what further rows can be added to
+    _loo: Tensor | None
+    _expansion: Expansion
+    _coef: Tensor
+    _solver: str
+    _seed: int
+
+    def _begin(self, whole: TrainingData, data: TrainingData, alpha: Any) -> tuple[str, str]:
+        """Forget an earlier fit and decide on the solver."""
+        for name in ("dual_coef_", "X_fit_", "coef_", "features_"):
+            self.__dict__.pop(name, None)
+        self._data = self._sums = self._loo = None
+        self._seen, self._seed = whole.seen, as_seed(self.random_state)
+        few = {"n_landmarks": self._checked_landmarks(), "n_features": self.n_features}
+        solver, reason = choose(
+            len(data.rows), data.targets.shape[1], alpha, self.solver, self.memory_budget, self._device(), **few
+        )
+        self._solver = solver
+        return solver, reason
+
+    def _checked_landmarks(self) -> int | None:
+        given = self.n_landmarks
+        if isinstance(self.landmarks, str):
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1):
+                raise InputError(f"n_landmarks={given!r}: must be an integer >= 1, or None to choose.")
+            return given
+        return len(self.landmarks)
+
+    def _resolve_kernel(self, kernel: Kernel, data: TrainingData, alpha: Any) -> None:
+        self.kernel_ = resolve(kernel.bind(data.rows.names), data.rows, data.weights, seed=self._seed)
+        self.tuning_ = None
+        if self.tune:
+            progress = _print_progress if self.verbose else None
+            self.tuning_ = tune_kernel(
+                self.kernel_, data.rows, data.targets, data.weights, alpha, seed=self._seed, progress=progress
+            )
+            self.kernel_ = self.tuning_.kernel
+
+    def _keep(self, fitted: RidgeFit, reason: str, seconds: float) -> None:
+        expansion, solution, alpha = fitted.expansion, fitted.solution, fitted.alpha
+        words = "; ".join(filter(None, [reason, expansion.note, solution.reason]))
+        self.solver_report_ = solution.report(solver=self._solver, reason=words, seconds=seconds)
+        if not solution.converged:
+            warnings.warn(f"KernelRidge: {self.solver_report_}", ConvergenceWarning, stacklevel=3)
+        self.alpha_path_, self._loo, self._sums = fitted.path, fitted.loo, fitted.sums
+        self._restore_fit(expansion, fitted.coef, alpha)
+
+    def _restore_fit(self, expansion: Any, coef: Tensor, alpha: float | Tensor) -> None:
+        """The fitted attributes that a model file holds too."""
+        seen = self._seen
+        self.alpha_ = alpha if isinstance(alpha, float) else float(alpha[0]) if seen.one_target else alpha.cpu().numpy()
+        self.lambda_ = self.alpha_ / seen.total_weight
+        self.n_iter_ = max(1, self.solver_report_.iterations)
+        self._expansion, self._coef = expansion, coef
+        if isinstance(expansion, Features):
+            self.features_, self.coef_ = expansion.features, seen.given_back(coef)
+            return
+        self.dual_coef_ = seen.given_back(coef)
+        rows = expansion.points.values
+        self.X_fit_ = rows if seen.torch_in or not isinstance(rows, Tensor) else rows.numpy()
+
+    def _values(self, rows: Points) -> Tensor:
+        """The fitted function, of shape (m,) or (m, t)."""
+        operator = self._expansion.at(rows, self._place())
+        values = operator.matmul(self._coef.to(operator.device))
+        return values.reshape(len(values)) if self._seen.one_target else values
+
+    def _all_rows(self, what: str) -> TrainingData:
+        """The training data, which a fit on few functions does not keep."""
+        solver = self.solver_report_.solver
+        if self._data is None:
+            raise InputError(f"{what} needs every training row, but solver={solver!r} does not keep them.")
+        if solver in ("eigenpro", "gd"):
+            raise InputError(f"{what} has no closed form for a descent that stops early, solver={solver!r}.")
+        return self._data
+
+    def _loo_columns(self) -> Tensor:
+        """Leave-one-out predictions (n, t), found again when the fit did not need them."""
+        data = self._all_rows("leave-one-out")
+        if self._loo is None:
+            system = self._system()
+            alpha: Any = self.alpha_ if isinstance(self.alpha_, float) else torch.as_tensor(self.alpha_)
+            direct = isinstance(alpha, float) and alpha > 0
+            prepared = Cholesky().prepare(system.operator, alpha) if direct else Eigh().prepare(system.operator)
+            self._loo = system.spread(loo_predictions(prepared, system.data.targets, system.data.weights, alpha))
+        if data.weights is not None and bool((data.weights == 0).any()):
+            idle = (data.weights == 0).nonzero().squeeze(1)  # never used in the fit: the prediction itself
+            self._loo[idle] = self._values(data.rows.take(idle)).reshape(len(idle), -1).to(self._loo)
+        return self._loo
+
+    def _options(self, solver: str, n: int) -> dict[str, Any]:
+        """What an iterative solver is told; nothing for a direct one."""
+        if solver not in SINGLE:
+            return {}
+        callback = _print_residual if self.verbose else None
+        options: dict[str, Any] = {"tol": self.tol, "seed": self._seed, "callback": callback}
+        if self.max_iter is not None:
+            options["max_iter"] = self.max_iter
+        if solver == "pcg":
+            options["memory_budget"] = self.memory_budget
+        if solver == "eigenpro":
+            options["validation"] = 0.1 if n >= HOLD_OUT_FROM else 0.0
+        if solver == "gd" and n >= HOLD_OUT_FROM and not np.any(self.alpha):
+            options["validation"] = 0.1
+        return options
+
+    def _system(self, dtype: torch.dtype | None = None) -> RidgeSystem:
+        data, place = self._data, self._place()
+        assert data is not None
+        pairwise = self.kernel_.domain == "matrix"
+        return RidgeSystem.of(data, pairwise, lambda X: place.gram(self.kernel_, X, dtype=dtype))
+
+    def _place(self) -> Placement:
+        if self.dtype == "auto":
+            single = self._solver in SINGLE and self._seen.dtype == torch.float32
+            dtype = torch.float32 if single else torch.float64
+        else:
+            dtype = choose_dtype(self.dtype)
+        return Placement(self._device(), dtype, self.memory_budget)
+
+    def _device(self) -> torch.device:
+        seen = self._seen
+        return choose_device(self.device, torch.empty(0, device=seen.device) if seen.torch_in else None)
+
+
+def _print_progress(iteration: int, error: float) -> None:
+    print(f"tuning step {iteration}: relative error {error:.6g}", flush=True)
+
+
+def _print_residual(iteration: int, residual: float) -> None:
+    print(f"iteration {iteration}: relative residual {residual:.2e}", flush=True)
