@@ -33,7 +33,10 @@ X, y = problem()
 NEW = problem(50, seed=1)[0]
 
 
-def reference(alpha=0.3, kernel=Gaussian(1.5), weights=None, X=X, y=y, new=NEW):
+KERNEL = Gaussian(1.5)
+
+
+def reference(alpha=0.3, kernel=KERNEL, weights=None, X=X, y=y, new=NEW):
     return KernelRidge(kernel, alpha=alpha, solver="cholesky").fit(X, y, weights).predict(new)
 
 
