@@ -213,3 +213,15 @@ def test_bad_options_are_named():
         EigenPro(validation=0.01).solve(A, torch.ones(4))
     with pytest.raises(NotPositiveDefiniteError):
         EigenPro(validation=0.0).solve(MatrixSystem(torch.tensor([[1.0, 2.0], [2.0, 1.0]]).double()), torch.ones(2))
+
+
+@pytest.mark.parametrize("solver", [EigenPro(max_iter=300, validation=0.0), GradientDescent(max_iter=3000, tol=1e-5)])
+def test_a_large_alpha_of_one_target_does_not_slow_another(solver):
+    X = sample(80)
+    K = gram(Laplace(2.0), X)
+    y = X[:, 0].sin()
+    together = solver.solve(K, torch.stack([y, y], dim=1), torch.tensor([0.1, 1e4], dtype=torch.float64))
+    alone = solver.solve(K, y, 0.1)
+    assert alone.converged
+    torch.testing.assert_close(together.value[:, 0], alone.value, atol=1e-12, rtol=0.0)
+    assert together.value.shape == (80, 2)

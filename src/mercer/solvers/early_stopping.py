@@ -56,7 +56,11 @@ class BestSoFar:
 
 
 def relative_error(residual: Tensor, targets: Tensor) -> float:
-    """Root of the mean square of the residuals over that of the targets; infinite where they are not numbers."""
-    size = float(targets.norm())
-    error = float(residual.norm()) / size if size > 0 else float(residual.norm())
+    """Root of the mean square of some residuals over that of all targets; infinite where they are not numbers.
+
+    >>> relative_error(torch.tensor([1.0]), torch.tensor([2.0, -2.0]))
+    0.5
+    """
+    error, size = float(residual.square().mean().sqrt()), float(targets.square().mean().sqrt())
+    error = error / size if size > 0 else error
     return math.inf if math.isnan(error) else error

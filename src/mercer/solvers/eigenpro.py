@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
 from mercer.solvers.early_stopping import MOST_HELD_OUT, NO_GAIN, BestSoFar, held_out_rows, relative_error
 from mercer.solvers.products import PART_NUMBERS, Products, generator_from
-from mercer.solvers.system import System, check_alpha, right_hand_sides
+from mercer.solvers.system import System, check_alpha, each_alpha, right_hand_sides
 
 SUBSAMPLE = {"cpu": 2000, "cuda": 8000}
 EIGENPAIRS = 150
@@ -85,6 +85,9 @@ class EigenPro:
         products, generator = Products.of(A), generator_from(self.seed)
         rhs = right_hand_sides(B, products.n).to(products.device)
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
+        if len(alphas.unique()) > 1:  # a step is as long as the largest alpha allows
+            solution = each_alpha(lambda columns, one: self.solve(A, columns, one), rhs, alphas)
+            return replace(solution, value=solution.value.reshape(B.shape))
         train, held_out = (part.to(products.device) for part in held_out_rows(products.n, self.validation, generator))
         flattened = self._flatten(products, train, float(alphas.max()), generator)
         critical = flattened.critical_batch(float(alphas.max()), len(train))
@@ -115,12 +118,13 @@ class EigenPro:
     def _descend(self, descent: _Descent, generator: torch.Generator) -> tuple[BestSoFar, int, str]:
         c = torch.zeros_like(descent.rhs)
         best, retries, epoch = BestSoFar(c), 0, 0
-        best.offer(0, 1.0, c)
+        at_zero = relative_error(descent.rhs[descent.watched], descent.rhs)
+        best.offer(0, at_zero, c)
         try:
             for epoch in range(1, self.max_iter + 1):
                 descent.epoch(c, generator)
                 error = descent.error(c)
-                if not error < DIVERGED:
+                if not error < DIVERGED * max(1.0, at_zero):
                     retries += 1
                     if retries > RETRIES:
                         return best, epoch, "diverged"
@@ -250,7 +254,7 @@ class _Descent:
     def error(self, c: Tensor) -> float:
         """The relative error of the rows watched."""
         fit = self.products.rows_matmul(self.watched, c) + self.alphas * c[self.watched]
-        return relative_error(self.rhs[self.watched] - fit, self.rhs[self.watched])
+        return relative_error(self.rhs[self.watched] - fit, self.rhs)
 
     def residual(self, c: Tensor) -> Tensor:
         return self.rhs - self.products.matmul(c) - self.alphas * c

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.solvers.early_stopping import NO_GAIN, BestSoFar, held_out_rows, relative_error
 from mercer.solvers.products import Products, generator_from
-from mercer.solvers.system import System, check_alpha, right_hand_sides
+from mercer.solvers.system import System, check_alpha, each_alpha, right_hand_sides
 
 LANCZOS_STEPS = 30
 
@@ -73,6 +73,9 @@ class GradientDescent:
         products, generator = Products.of(A), generator_from(self.seed)
         rhs = right_hand_sides(B, products.n).to(products.device)
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
+        if len(alphas.unique()) > 1:  # a step is as long as the largest alpha allows
+            solution = each_alpha(lambda columns, one: self.solve(A, columns, one), rhs, alphas)
+            return replace(solution, value=solution.value.reshape(B.shape))
         train, held_out = (part.to(products.device) for part in held_out_rows(products.n, self.validation, generator))
         largest = largest_eigenvalue(products, generator) + float(alphas.max()) if self.step is None else 0.0
         step = self.step or (1.0 / largest if largest > 0 else 1.0)
@@ -99,7 +102,7 @@ class GradientDescent:
                     c[train] += step * residual[train]
                     residual = self._residual(products, rhs, alphas, c)
                 fit = _relative(residual[train], rhs[train])
-                error = relative_error(residual[held_out], rhs[held_out]) if len(held_out) else fit
+                error = relative_error(residual[held_out], rhs) if len(held_out) else fit
                 best.offer(taken, error, c)
                 if self.callback is not None and taken:
                     self.callback(taken, error)

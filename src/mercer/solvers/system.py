@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
@@ -62,3 +64,25 @@ def check_alpha(alpha: Any, n_targets: int | None = None) -> Tensor:
             f"alpha has shape {tuple(values.shape)}: give one number or one for each of {n_targets} targets."
         )
     return values
+
+
+def each_alpha(solve: Callable[[Tensor, float], Solution], B: Tensor, alphas: Tensor) -> Solution:
+    """One solve for the columns of each distinct alpha, for solvers that take one; the account is that of the worst.
+
+    >>> report = {"solver": "division", "converged": True, "residual": 0.0}
+    >>> solve = lambda B, alpha: Solution(**report, value=B / (1 + alpha))
+    >>> each_alpha(solve, torch.ones(1, 2), torch.tensor([0.0, 1.0])).value
+    tensor([[1.0000, 0.5000]])
+    """
+    value, parts = torch.empty_like(B), []
+    for alpha in alphas.unique():
+        columns = alphas == alpha
+        parts.append(solve(B[:, columns.to(B.device)], float(alpha)))
+        value[:, columns.to(B.device)] = parts[-1].value.to(B)
+    worst = max(parts, key=lambda part: (not part.converged, part.residual))
+    return replace(
+        worst,
+        iterations=max(part.iterations for part in parts),
+        seconds=sum(part.seconds for part in parts),
+        value=value,
+    )
