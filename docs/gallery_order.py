@@ -12,6 +12,8 @@ ORDER = [
     "duplicates_and_grouping",
     "rkhs_functions",
     "gram_operator",
+    "landmarks",
+    "early_stopping",
     "strings",
     "own_kernel",
 ]
