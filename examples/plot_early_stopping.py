@@ -27,8 +27,8 @@ grid = np.linspace(0, 1, 300).reshape(-1, 1)
 kernel = Matern(1.5, 0.15)
 
 # %%
-# Every fit below starts at zero and takes a number of steps on the squared error of all rows. ``alpha`` is so small that
-# it plays no part, and the warning that nothing has converged is the point.
+# Every fit below starts at zero and takes a number of steps on the squared error of all rows. ``alpha`` is so small
+# that it plays no part, and the warning that nothing has converged is the point.
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 steps = np.unique(np.logspace(0, 3.3, 18).astype(int))
