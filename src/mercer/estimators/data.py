@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, check_finite
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.rows import RowSource, sample_rows
 from mercer.kernels import Kernel
 
 
@@ -100,14 +101,49 @@ def training_data(
     return TrainingData(rows, columns, weights, one_target=targets.ndim == 1, torch_in=isinstance(X, Tensor))
 
 
-def prediction_rows(estimator: BaseEstimator, kernel: Kernel, X: Any) -> Points:
-    """Validate what `predict` was given against the features seen in `fit`."""
+def sampled_data(
+    estimator: BaseEstimator, source: RowSource, y: Any, sample_weight: Any, count: int, seed: int
+) -> TrainingData:
+    """Some rows of a source that is to be fitted, to choose landmarks and parameters from."""
+    if y is not None or sample_weight is not None:
+        raise InputError("y and sample_weight belong into the source of rows: fit(source).")
+    if source.n_targets == 0:
+        raise InputError("The source of rows has no targets: say which column is the target.")
+    if source.n_rows == 0:
+        raise InputError("The source has no rows.")
+    remember_features(estimator, source)
+    X, targets, weights = sample_rows(source, count, torch.Generator().manual_seed(seed))
+    assert targets is not None
+    return TrainingData(Points(X, source.names), targets, weights, source.one_target)
+
+
+def remember_features(estimator: BaseEstimator, source: RowSource) -> None:
+    """Note the number and the names of the features, as scikit-learn does for arrays."""
+    estimator.n_features_in_ = source.n_features
+    estimator.__dict__.pop("feature_names_in_", None)
+    if source.names is not None:
+        estimator.feature_names_in_ = np.asarray(source.names, dtype=object)
+
+
+def check_features(estimator: Any, source: RowSource) -> None:
+    """Compare the features of a source with those seen in `fit`."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if source.n_features != estimator.n_features_in_:
+        raise InputError(f"The source has {source.n_features} features but {estimator.n_features_in_} are expected.")
+    if names is not None and source.names is not None and tuple(names) != source.names:
+        raise InputError(f"The features of the source are {list(source.names)} but {list(names)} are expected.")
+
+
+def prediction_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: bool = False) -> Points:
+    """Validate what `predict` was given against the features seen in `fit`; with `reset`, remember them instead."""
     objects = _objects(kernel, X)
     if objects is not None:
         return objects
     if isinstance(X, Tensor):
-        return tensor_rows(estimator, X, reset=False)
-    return as_points(validate_data(estimator, X, dtype=[np.float64, np.float32], reset=False))
+        return tensor_rows(estimator, X, reset=reset)
+    rows = as_points(validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset))
+    names = getattr(estimator, "feature_names_in_", None) if reset else None
+    return Points(rows.values, None if names is None else tuple(names))
 
 
 def _objects(kernel: Kernel, X: Any) -> Points | None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.rows import Chunk, RowSource, read_ahead, sample_rows
 from mercer.estimators.data import TrainingData
 from mercer.kernels import Kernel
 from mercer.operators import gram
@@ -80,6 +81,36 @@ class Features:
 
     def penalty(self, place: Placement) -> None:
         return None
+
+
+class StreamedBlocks:
+    """The values of an expansion at the rows of a source, part by part; the next part is read meanwhile.
+
+    `total_weight` is known after the first pass.
+    """
+
+    def __init__(self, expansion: Expansion, source: RowSource, place: Placement) -> None:
+        self.expansion, self.source, self.place = expansion, source, place
+        self.total_weight = 0.0
+
+    def __iter__(self) -> Iterator[Block]:
+        total = 0.0
+        for _, chunk in read_ahead(self.source.read, self.source.parts()):
+            block = self._block(chunk)
+            total += block.weight
+            yield block
+        self.total_weight = total
+
+    def sample(self, count: int, generator: torch.Generator) -> Block:
+        """`count` rows drawn without replacement, as one block; what a preconditioner can be built from."""
+        return self._block(sample_rows(self.source, count, generator))
+
+    def _block(self, chunk: Chunk) -> Block:
+        X, targets, weights = chunk
+        assert targets is not None
+        if weights is not None and bool((weights == 0).any()):
+            X, targets, weights = (values[weights > 0] for values in (X, targets, weights))
+        return Block(self.expansion.at(Points(X, self.source.names), self.place), targets, weights)
 
 
 def counted(blocks: Iterable[Block], n: int, verbose: bool) -> Iterator[Block]:

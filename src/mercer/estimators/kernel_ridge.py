@@ -12,21 +12,23 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import restore
+from mercer.core.arrays import Points, restore
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
 from mercer.core.report import Report
+from mercer.core.rows import RowSource, read_ahead
+from mercer.core.seeding import as_seed
 from mercer.estimators.alpha import checked_alpha, checked_alphas
-from mercer.estimators.data import prediction_rows, training_data
+from mercer.estimators.data import check_features, prediction_rows, sampled_data, training_data
 from mercer.estimators.expansion import Features
 from mercer.estimators.influence import Influence, most_influential
-from mercer.estimators.ridge_few import RunningSums, choose_expansion, fit_few
+from mercer.estimators.ridge_few import RunningSums, choose_expansion, fit_few, fit_source
 from mercer.estimators.ridge_model import RidgeModel
 from mercer.estimators.ridge_plot import ridge_plot
 from mercer.estimators.ridge_report import ridge_report
 from mercer.estimators.ridge_rows import fit_rows
 from mercer.estimators.ridge_state import ridge_from_state, ridge_state
-from mercer.kernels import as_kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.rkhs import RKHSFunction
 from mercer.solvers import SOLVERS, ridge_solve
 
@@ -129,9 +131,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         self.n_features = n_features
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t)."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t), or to a `RowSource` that has both."""
         kernel = as_kernel(self.kernel)
+        if isinstance(X, RowSource):
+            return self._fit_source(kernel, X, y, sample_weight)
         whole = training_data(self, kernel, X, y, sample_weight)
         data = whole.positive(kernel.domain == "matrix")[0]
         alpha = checked_alpha(self.alpha, data.targets.shape[1])
@@ -145,6 +149,18 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         else:
             fitted = fit_few(self, data, alpha, alphas, solver)
         self._keep(fitted, reason, time.perf_counter() - started)
+        return self
+
+    def _fit_source(self, kernel: Kernel, source: RowSource, y: Any, sample_weight: Any) -> Self:
+        seed = as_seed(self.random_state)
+        some = sampled_data(self, source, y, sample_weight, self._sample_size(source), seed)
+        data = some.positive(pairwise=False)[0]
+        alpha, alphas = checked_alpha(self.alpha, source.n_targets), checked_alphas(self.alphas)
+        solver, reason = self._begin(some, data, alpha, streamed=source)
+        self._resolve_kernel(kernel, data, alpha)
+        started = time.perf_counter()
+        fitted = fit_source(self, source, data, alpha, alphas, solver)
+        self._keep(fitted, f"{reason}; rows were read in {len(source.parts()):,} parts", time.perf_counter() - started)
         return self
 
     @available_if(lambda self: self.solver in MERGEABLE)
@@ -177,8 +193,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The fitted function at the rows of X, of shape (m,) or (m, t)."""
+        """The fitted function at the rows of X, or of a `RowSource`, of shape (m,) or (m, t)."""
         check_is_fitted(self)
+        if isinstance(X, RowSource):
+            check_features(self, X)
+            chunks = (chunk.X for _, chunk in read_ahead(X.read, X.parts()))
+            return torch.cat([self._values(Points(rows, X.names)).cpu().to(X.dtype) for rows in chunks]).numpy()
         rows = prediction_rows(self, self.kernel_, X)
         values = self._values(rows)
         return restore(values.to(rows.values.dtype) if rows.is_tensor else values, X)

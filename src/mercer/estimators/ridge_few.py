@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.core.rows import RowSource
 from mercer.estimators.data import TrainingData
-from mercer.estimators.expansion import Centres, Expansion, Features, Placement, counted
+from mercer.estimators.expansion import Centres, Expansion, Features, Placement, StreamedBlocks, counted
 from mercer.estimators.ridge_rows import RidgeFit
 from mercer.selection.few import select_alpha_of_few
 from mercer.solvers.choose import landmark_count
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 N_FEATURES = 1000
 
 
-def choose_expansion(model: RidgeModel, data: TrainingData, solver: str) -> Expansion:
-    """The landmarks or features that the model's parameters ask for."""
+def choose_expansion(model: RidgeModel, data: TrainingData, solver: str, n: int | None = None) -> Expansion:
+    """The landmarks or features that the model's parameters ask for; `data` are all n rows, or some of them."""
     place = model._place()
     if solver == "random_features":
         count = N_FEATURES if model.n_features is None else model.n_features
@@ -36,20 +37,37 @@ def choose_expansion(model: RidgeModel, data: TrainingData, solver: str) -> Expa
         return Features(features, f"{features.n_features:,} random features")
     if model.kernel_.domain == "matrix":
         raise InputError(f"solver={solver!r} chooses landmarks among rows, which a precomputed kernel does not have.")
-    m = landmark_count(len(data.rows), model.n_landmarks, solver, model.memory_budget, place.device)
+    m = landmark_count(n or len(data.rows), model.n_landmarks, solver, model.memory_budget, place.device)
     chosen = choose_landmarks(model.kernel_, data.rows, m, model.landmarks, model._seed, data.weights)
     return Centres(model.kernel_, chosen.points, chosen.note)
 
 
 def fit_few(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor | None, solver: str) -> RidgeFit:
-    """Fit on landmarks or features, by one pass over the rows or, for "falkon", by iterations over them."""
-    expansion, place = choose_expansion(model, data, solver), model._place()
-    blocks = expansion.blocks(data, place)
+    """Fit to rows in memory on landmarks or features."""
+    expansion = choose_expansion(model, data, solver)
+    return fit_blocks(model, expansion, expansion.blocks(data, model._place()), len(data.rows), alpha, alphas, solver)
+
+
+def fit_source(
+    model: RidgeModel, source: RowSource, some: TrainingData, alpha: Any, alphas: Tensor | None, solver: str
+) -> RidgeFit:
+    """Fit to rows that are read in parts; landmarks are chosen among `some` of them."""
+    expansion = choose_expansion(model, some, solver, source.n_rows)
+    blocks = StreamedBlocks(expansion, source, model._place())
+    fitted = fit_blocks(model, expansion, blocks, source.n_rows, alpha, alphas, solver)
+    model._seen = replace(model._seen, total_weight=blocks.total_weight)
+    return fitted
+
+
+def fit_blocks(
+    model: RidgeModel, expansion: Expansion, blocks: Any, n: int, alpha: Any, alphas: Tensor | None, solver: str
+) -> RidgeFit:
+    """Fit an expansion by one pass over the blocks of n rows or, for "falkon", by iterations over them."""
+    place = model._place()
     if solver == "falkon":
-        options = model._options(solver, len(data.rows))
-        solution = Falkon(**options).solve(blocks, expansion.penalty(place), alpha)
+        solution = Falkon(**model._options(solver, n)).solve(blocks, expansion.penalty(place), alpha)
         return RidgeFit(expansion, solution.value, alpha, solution)
-    sums = RunningSums.begin(expansion, place).add(counted(blocks, len(data.rows), model.verbose))
+    sums = RunningSums.begin(expansion, place).add(counted(blocks, n, model.verbose))
     if isinstance(alpha, str):
         spectrum = sums.spectrum()
         path = select_alpha_of_few(spectrum, blocks, alphas, alpha)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from mercer.core.arrays import Points
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
 from mercer.core.results import SolverReport
+from mercer.core.rows import RowSource
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.data import Seen, TrainingData
@@ -21,7 +23,9 @@ from mercer.estimators.expansion import Expansion, Features, Placement
 from mercer.estimators.ridge_system import RidgeSystem
 from mercer.kernels import Kernel, resolve
 from mercer.selection import AlphaPath, Tuned, loo_predictions, tune_kernel
-from mercer.solvers import Cholesky, Eigh, choose
+from mercer.solvers import SOLVERS, Cholesky, Eigh, choose
+from mercer.solvers.choose import MANY_LANDMARKS, landmark_count
+from mercer.solvers.landmarks import POOL
 from mercer.solvers.ridge import ITERATIVE
 
 if TYPE_CHECKING:
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 
 SINGLE = ITERATIVE | {"falkon"}
 """Solvers that iterate with products in the precision of the data."""
+
+FEWEST_SAMPLED = 20_000
+"""Rows of a source that medians and tuning see at least."""
 
 HOLD_OUT_FROM = 50
 """Rows from which a descent holds some out to know when to stop."""
@@ -67,18 +74,43 @@ class RidgeModel(KernelEstimator):
     _solver: str
     _seed: int
 
-    def _begin(self, whole: TrainingData, data: TrainingData, alpha: Any) -> tuple[str, str]:
-        """Forget an earlier fit and decide on the solver."""
+    def _begin(
+        self, whole: TrainingData, data: TrainingData, alpha: Any, streamed: RowSource | None = None
+    ) -> tuple[str, str]:
+        """Forget an earlier fit and decide on the solver; of rows that are `streamed`, `data` are some."""
         for name in ("dual_coef_", "X_fit_", "coef_", "features_"):
             self.__dict__.pop(name, None)
         self._data = self._sums = self._loo = None
         self._seen, self._seed = whole.seen, as_seed(self.random_state)
-        few = {"n_landmarks": self._checked_landmarks(), "n_features": self.n_features}
-        solver, reason = choose(
-            len(data.rows), data.targets.shape[1], alpha, self.solver, self.memory_budget, self._device(), **few
-        )
-        self._solver = solver
-        return solver, reason
+        n, t, solver = len(data.rows), data.targets.shape[1], self.solver
+        landmarks = self._checked_landmarks()
+        if streamed is not None:
+            self._seen = replace(self._seen, n_rows=streamed.n_rows)
+            n, solver = streamed.n_rows, self._streamed_solver(alpha, landmarks)
+        few = {"n_landmarks": landmarks, "n_features": self.n_features}
+        self._solver, reason = choose(n, t, alpha, solver, self.memory_budget, self._device(), **few)
+        if self.solver == "auto" and streamed is not None:
+            reason = "chosen because the rows are read in parts"
+        return self._solver, reason
+
+    def _streamed_solver(self, alpha: Any, landmarks: int | None) -> str:
+        if self.solver == "auto":
+            if self.n_features is not None:
+                return "random_features"
+            return "falkon" if (landmarks or 0) > MANY_LANDMARKS and not isinstance(alpha, str) else "nystrom"
+        if self.solver in SOLVERS:
+            raise InputError(
+                f"solver={self.solver!r} needs all rows in memory: pass arrays, or use solver='nystrom', 'falkon' or "
+                "'random_features' for rows that are read in parts."
+            )
+        return self.solver
+
+    def _sample_size(self, source: RowSource) -> int:
+        """Rows of a source that landmarks and parameters are chosen from."""
+        given = self._checked_landmarks()
+        m = given if given is not None else landmark_count(source.n_rows, None, "nystrom", self.memory_budget, "cpu")
+        spread = isinstance(self.landmarks, str) and self.landmarks != "uniform"
+        return max(FEWEST_SAMPLED, (POOL if spread else 1) * m)
 
     def _checked_landmarks(self) -> int | None:
         given = self.n_landmarks

@@ -1,0 +1,139 @@
+"""Sources of rows: arrays, memory maps, Parquet."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+from mercer.core.errors import InputError, InputTypeError
+from mercer.core.rows import ArrayRows, ParquetRows, npy_rows, read_ahead, sample_rows
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+rng = np.random.default_rng(0)
+X, y, w = rng.standard_normal((1000, 3)), rng.standard_normal(1000), rng.integers(0, 3, 1000).astype(float)
+
+
+def table(rows=slice(None), **changes):
+    columns = {"a": X[rows, 0], "b": X[rows, 1], "c": X[rows, 2], "price": y[rows], "count": w[rows]}
+    return pa.table(columns | changes)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    pq.write_table(table(slice(0, 600)), tmp_path / "part-0.parquet", row_group_size=250)
+    pq.write_table(table(slice(600, 1000)), tmp_path / "part-1.parquet", row_group_size=250)
+    return tmp_path
+
+
+def sources(folder):
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", y)
+    mapped = np.load(folder / "X.npy", mmap_mode="r")
+    yield ArrayRows(X, y, w, rows_at_once=300)
+    yield ArrayRows(mapped, y, w, rows_at_once=77)
+    yield npy_rows(folder / "X.npy", folder / "y.npy", w)
+    yield ArrayRows(torch.from_numpy(X), y, w)
+    yield ParquetRows(folder, "price", weight="count")
+
+
+def test_every_source_gives_the_same_rows_in_order_also_after_pickling(folder):
+    for source in sources(folder):
+        source = pickle.loads(pickle.dumps(source))
+        assert (source.n_rows, source.n_features, source.n_targets) == (1000, 3, 1)
+        chunks = list(source)
+        np.testing.assert_array_equal(torch.cat([chunk.X for chunk in chunks]), X)
+        np.testing.assert_array_equal(torch.cat([chunk.targets for chunk in chunks])[:, 0], y)
+        np.testing.assert_array_equal(torch.cat([chunk.weights for chunk in chunks]), w)
+        before = 0
+        for part in source.parts():
+            assert part.before == before
+            before += len(part)
+
+
+def test_samples_do_not_depend_on_how_rows_are_cut(folder):
+    drawn = [sample_rows(source, 50, torch.Generator().manual_seed(3)) for source in sources(folder)]
+    for other in drawn[1:]:
+        np.testing.assert_array_equal(other.X, drawn[0].X)
+        np.testing.assert_array_equal(other.targets, drawn[0].targets)
+    assert len(drawn[0].X.unique(dim=0)) == 50
+
+
+def test_empty_row_groups_are_passed_over(tmp_path):
+    with pq.ParquetWriter(tmp_path / "t.parquet", table().schema) as writer:
+        writer.write_table(table(slice(0, 10)))
+        writer.write_table(table(slice(10, 10)))
+        writer.write_table(table(slice(10, 20)))
+    source = ParquetRows(tmp_path / "t.parquet", "price")
+    np.testing.assert_array_equal(torch.cat([chunk.X for chunk in source])[:, 0], X[:20, 0])
+
+
+def test_what_is_wrong_with_a_row_group_is_named_with_its_place(folder):
+    spoilt = X[600:1000, 1].copy()
+    spoilt[260] = np.nan
+    pq.write_table(table(slice(600, 1000), b=spoilt), folder / "part-1.parquet", row_group_size=250)
+    with pytest.raises(InputError, match="X contains NaN: row 10, column 'b' of row group 1 of part-1.parquet"):
+        list(ParquetRows(folder, "price", features=["a", "b", "c"]))
+    source = ArrayRows(np.where(np.arange(3000).reshape(1000, 3) == 1501, np.inf, X), y, rows_at_once=100)
+    with pytest.raises(InputError, match="X contains infinity: row 500, column 1 of X"):
+        list(source)
+    with pytest.raises(InputError, match="sample_weight is negative in row 7"):
+        list(ArrayRows(X, y, np.where(np.arange(1000) == 7, -1.0, 1.0)))
+
+
+def test_files_that_cannot_be_used_are_named(folder):
+    with pytest.raises(InputError, match=r"no column 'cost'; its columns are 'a', 'b'"):
+        ParquetRows(folder, "cost")
+    pq.write_table(table(slice(600, 1000), b=["x"] * 400), folder / "part-1.parquet")
+    with pytest.raises(InputTypeError, match=r"Column 'b' of .*part-1.parquet is of type string"):
+        ParquetRows(folder, "price")
+    pq.write_table(table(slice(600, 1000)).drop_columns(["c"]), folder / "part-1.parquet")
+    with pytest.raises(InputError, match="part-1.parquet has no column 'c'"):
+        ParquetRows(folder, "price")
+    (folder / "part-1.parquet").write_bytes(b"not parquet")
+    with pytest.raises(InputError, match="part-1.parquet is not a Parquet file"):
+        ParquetRows(folder, "price")
+    with pytest.raises(InputError, match="There is no file"):
+        ParquetRows(folder / "none.parquet", "price")
+    (folder / "empty").mkdir()
+    with pytest.raises(InputError, match=r"no .parquet file in the folder"):
+        ParquetRows(folder / "empty", "price")
+    with pytest.raises(InputError, match="There is no file"):
+        npy_rows(folder / "none.npy")
+    (folder / "bad.npy").write_bytes(b"nothing")
+    with pytest.raises(InputError, match=r"bad.npy is not an array"):
+        npy_rows(folder / "bad.npy")
+
+
+def test_a_file_that_vanishes_is_named(folder):
+    source = ParquetRows(folder, "price")
+    (folder / "part-1.parquet").unlink()
+    with pytest.raises(InputError, match="part-1.parquet has vanished"):
+        list(source)
+
+
+def test_arrays_that_do_not_fit_together_are_refused():
+    with pytest.raises(InputError, match="y has 5 rows but X has 1000"):
+        ArrayRows(X, y[:5])
+    with pytest.raises(InputTypeError, match="X has dtype"):
+        ArrayRows(X.astype(complex))
+    with pytest.raises(InputError, match="expected 2 dimensions"):
+        ArrayRows(X[0])
+    with pytest.raises(InputError, match="rows_at_once=0"):
+        ArrayRows(X, rows_at_once=0)
+
+
+def test_reading_ahead_keeps_the_order_and_passes_errors_on():
+    def read(i):
+        if i == 3:
+            raise ValueError("three")
+        return i * i
+
+    assert list(read_ahead(read, range(3))) == [(0, 0), (1, 1), (2, 4)]
+    assert list(read_ahead(read, [])) == []
+    with pytest.raises(ValueError, match="three"):
+        list(read_ahead(read, range(5)))

@@ -1,0 +1,69 @@
+"""KernelRidge from rows that are read in parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer import KernelRidge
+from mercer.core.errors import InputError
+from mercer.core.rows import ArrayRows
+from mercer.kernels import Gaussian
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((1500, 3))
+y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(1500)
+w = rng.integers(0, 3, 1500).astype(float)
+NEW = rng.standard_normal((100, 3))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"solver": "nystrom", "n_landmarks": 40},
+        {"solver": "nystrom", "n_landmarks": 40, "alpha": "loo"},
+        {"solver": "nystrom", "landmarks": X[:40], "alpha": "gcv"},
+        {"solver": "falkon", "n_landmarks": 40, "landmarks": "pivoted", "tol": 1e-10},
+        {"solver": "random_features", "n_features": 50},
+    ],
+)
+@pytest.mark.parametrize("weights", [None, w])
+def test_streamed_rows_give_the_fit_of_rows_in_memory(options, weights):
+    model = KernelRidge(Gaussian(1.5), **({"alpha": 0.3} | options))
+    whole = model.fit(X, y, weights).predict(NEW)
+    scale, alpha = model.lambda_, model.alpha_
+    for size in (1500, 400, 37):
+        model.fit(ArrayRows(X, y, weights, rows_at_once=size))
+        np.testing.assert_allclose(model.predict(NEW), whole, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(model.predict(ArrayRows(NEW, rows_at_once=13)), whole, rtol=1e-6, atol=1e-7)
+        assert model.lambda_ == pytest.approx(scale)
+        assert model.alpha_ == pytest.approx(alpha)
+    assert "1,500 rows" in str(model.report())
+    assert "41 parts" in model.solver_report_.reason
+
+
+def test_median_and_tuning_come_from_a_sample_of_the_rows():
+    model = KernelRidge("gaussian", alpha=0.3, tune=True, n_landmarks=30).fit(ArrayRows(X, y, rows_at_once=500))
+    assert model.score(X, y) > 0.9
+    assert model.solver_report_.solver == "nystrom"
+
+
+def test_several_targets_stream_too():
+    Y = np.stack([y, -y], axis=1)
+    model = KernelRidge(Gaussian(1.5), alpha=0.3, n_landmarks=40).fit(ArrayRows(X, Y, rows_at_once=500))
+    assert model.predict(NEW).shape == (100, 2)
+    np.testing.assert_allclose(model.predict(NEW)[:, 0], -model.predict(NEW)[:, 1], atol=1e-9)
+
+
+def test_what_cannot_stream_is_refused():
+    with pytest.raises(InputError, match="solver='cholesky' needs all rows in memory"):
+        KernelRidge(solver="cholesky").fit(ArrayRows(X, y))
+    with pytest.raises(InputError, match="has no targets"):
+        KernelRidge().fit(ArrayRows(X))
+    with pytest.raises(InputError, match="belong into the source"):
+        KernelRidge().fit(ArrayRows(X, y), y)
+    model = KernelRidge(n_landmarks=10).fit(ArrayRows(X, y))
+    with pytest.raises(InputError, match="2 features but 3 are expected"):
+        model.predict(ArrayRows(X[:, :2]))
+    with pytest.raises(InputError, match="contains NaN: row 99"):
+        KernelRidge(n_landmarks=10).fit(ArrayRows(np.where(np.arange(1500)[:, None] == 99, np.nan, X), y))
