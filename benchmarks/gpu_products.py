@@ -1,6 +1,7 @@
-"""Fused products on one GPU: accuracy against float64 and pairs per second against dense blocks in torch.
+"""Fused products on one GPU: accuracy against float64, and pairs per second against dense blocks in torch and peers.
 
-``python -m benchmarks.gpu_products [speed] [accuracy] [gradients]`` prints tables; it needs a CUDA device and Triton.
+``python -m benchmarks.gpu_products [speed] [accuracy] [gradients]`` prints Markdown tables; it needs a CUDA device and
+Triton. GPyTorch and pykeops take part where they are installed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.gpu_peers import PEERS
 from mercer.core.arrays import Points
-from mercer.core.errors import NotTraceable
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,
@@ -29,6 +30,7 @@ from mercer.kernels import (
     RationalQuadratic,
     resolve,
 )
+from mercer.operators import gram
 from mercer.operators.backends import fused
 from mercer.testing.compositions import random_kernel
 from mercer.testing.examples import FUNCTION_KERNELS, VECTOR_KERNELS
@@ -70,28 +72,36 @@ def main(names: list[str]) -> None:
 
 
 def speed() -> None:
-    """Pairs per second of both, in the same run, with the error of the fused product on 512 rows."""
-    print(f"{'kernel':<74}{'d':>5}{'t':>5}{'Tpair/s':>9}{'goal':>6}{'error':>9}{'dense':>8}{'error':>9}{'ratio':>7}")
+    """Pairs per second of all in the same run, with the error of the product on 512 rows."""
+    peers = {name: found for name, load in PEERS.items() if (found := load()) is not None}
+    titles = ["kernel", "d", "t", "mercer", "goal", "error", "dense", "error", "ratio", *peers, "notes"]
+    print("| " + " | ".join(titles) + " |\n|" + " --- |" * len(titles))
     for kernel, d, t, goal in SPEED:
         x, z = normal(N, d, 0), normal(M, d, 1)
         V = torch.randn(M, t, device="cuda") if t > 1 else torch.randn(M, device="cuda")
-        gram = fused.FusedGram(kernel.program(Points(x)), Points(x), Points(z))
-        ours = N * M / seconds(lambda: gram.product(V)) / 1e12  # noqa: B023
-        dense = float("nan")
-        error_dense = float("nan")
+        operator = gram(kernel, x, z)
+        ours = tera(len(x), lambda: operator @ V)  # noqa: B023
         some = slice(0, 512)
         expected = kernel(x[some].double(), z.double()) @ V.double()
+        cells = [f"{ours:.3f}", f"{goal or ''}", f"{error((operator @ V)[some], expected):.1e}"]
         if kernel in DENSE:
             rows = x[: N // 5]
-            dense = len(rows) * M / seconds(lambda: in_blocks(DENSE[kernel], rows, z, V), 3) / 1e12  # noqa: B023
-            error_dense = error(in_blocks(DENSE[kernel], x[some], z, V), expected)
-        found = error(gram.product(V)[some], expected)
-        name = repr(kernel).replace("length_scale=", "")[:73]
-        print(
-            f"{name:<74}{d:>5}{t:>5}{ours:>9.3f}{goal or '':>6}{found:>9.1e}{dense:>8.3f}{error_dense:>9.1e}"
-            f"{ours / dense:>7.1f}  {'; '.join(gram.notes)}",
-            flush=True,
-        )
+            dense = tera(len(rows), lambda: in_blocks(DENSE[kernel], rows, z, V), 3)  # noqa: B023
+            found = error(in_blocks(DENSE[kernel], x[some], z, V), expected)
+            cells += [f"{dense:.3f}", f"{found:.1e}", f"{ours / dense:.0f}"]
+        else:
+            cells += [""] * 3
+        rows = x[: N // 10]
+        for peer in peers.values():
+            product = peer(kernel, rows, z, V)
+            cells.append("" if product is None else f"{tera(len(rows), product, 3):.3f}")
+        name = repr(kernel).replace("length_scale=", "")
+        print(f"| {name} | {d} | {t} | " + " | ".join([*cells, "; ".join(operator.notes[1:])]) + " |", flush=True)
+
+
+def tera(rows: int, action: Callable[[], object], repeats: int = 7) -> float:
+    """Kernel evaluations per second, in units of 1e12."""
+    return rows * M / seconds(action, repeats) / 1e12
 
 
 def squared_distances(x: Tensor, z: Tensor) -> Tensor:
@@ -135,18 +145,24 @@ def in_blocks(function: Callable[[Tensor, Tensor], Tensor], x: Tensor, z: Tensor
 def accuracy() -> None:
     """Every kernel of the registry, 50 random compositions, offsets, near-duplicates and wide data."""
     jobs = [("registry", i) for i in range(len(REGISTRY))] + [("composition", i) for i in range(50)]
-    jobs += [(name, i) for name in ("offset", "near", "wide") for i in range(len(PICKED) * len(WIDTHS))]
-    with multiprocessing.get_context("spawn").Pool(12) as pool:
+    jobs += [(name, i) for name in ("offset", "near", "clusters", "wide") for i in range(len(PICKED) * len(WIDTHS))]
+    with multiprocessing.get_context("spawn").Pool(15) as pool:
         results = pool.map(check, jobs, chunksize=4)
-    limits = {"near": 5e-5}
+    print("| samples | products | fused | worst error | of | limit | over |\n|" + " --- |" * 7)
+    over = []
     for name in dict.fromkeys(job for job, _ in jobs):
         found = [r for r in results if r[0] == name]
-        run = [r for r in found if isinstance(r[2], float)]
-        worst = max(run, key=lambda r: r[2])
-        over = [r for r in run if not r[2] <= limits.get(name, 2e-6)]
-        print(f"{name:<12}{len(run):>4} products, worst error {worst[2]:.1e} ({worst[1]}), {len(over)} over the limit")
-        for _, kernel, value in over + [r for r in found if not isinstance(r[2], float)]:
-            print(f"    {kernel}: {value if isinstance(value, str) else f'{value:.1e}'}")
+        worst = max(found, key=lambda r: r[2])
+        limit = 5e-5 if name == "near" else 2e-6
+        beyond = [r for r in found if not r[2] <= limit]
+        fused_too = sum(r[3][0].startswith("fused") for r in found)
+        print(f"| {name} | {len(found)} | {fused_too} | {worst[2]:.1e} | {worst[1]} | {limit:.0e} | {len(beyond)} |")
+        over += beyond
+    for name, kernel, value, notes in over:
+        print(f"- over: {name}, {kernel}: {value:.1e} ({'; '.join(notes)})")
+    for name, kernel, _, notes in results:
+        if not notes[0].startswith("fused"):
+            print(f"- not fused: {name}, {kernel}: {notes[0]}")
 
 
 REGISTRY = VECTOR_KERNELS + FUNCTION_KERNELS
@@ -164,8 +180,8 @@ PICKED: tuple[Kernel, ...] = (
 WIDTHS = 3, 10, 32, 90, 784
 
 
-def check(job: tuple[str, int]) -> tuple[str, str, float | str]:
-    """The error of one product, or why there is none."""
+def check(job: tuple[str, int]) -> tuple[str, str, float, tuple[str, ...]]:
+    """The kernel of one product, its error, and how it was computed."""
     kind, i = job
     if kind in ("registry", "composition"):
         rng = np.random.default_rng(i)
@@ -174,31 +190,33 @@ def check(job: tuple[str, int]) -> tuple[str, str, float | str]:
         if kind == "composition":
             x, z = normal(3000, 4, i), normal(2000, 4, i + 1000)
         kernel = resolve(kernel, z.cpu().double())
-        return kind, repr(kernel), product_error(kernel, x, z, same=False)
+        return kind, repr(kernel), *product_error(kernel, x, z)
     kernel, d = PICKED[i // len(WIDTHS)], WIDTHS[i % len(WIDTHS)]
     x, z = normal(3000, d, i), normal(2000, d, i + 1000)
+    name = f"{kernel!r}, d = {d}"
     if kind == "near":
-        x = torch.cat([z, z + 1e-4 * normal(2000, d, i)]) + 100.0
-        return kind, f"{kernel!r}, d = {d}", product_error(kernel, x, x, same=True)
-    if kind == "wide":  # clusters far apart
-        centres = 4.0 * normal(10, d, i)
-        x, z = x / 3.0 + centres.repeat(300, 1), z / 3.0 + centres.repeat(200, 1)
+        return kind, name, *product_error(kernel, torch.cat([z, z + 1e-4 * normal(2000, d, i)]) + 100.0)
+    if kind in ("clusters", "wide"):
+        centres = normal(10, d, i) if kind == "clusters" else 4.0 * normal(10, d, i)
+        width = 0.1 if kind == "clusters" else 1.0 / 3.0
+        x, z = width * x + centres.repeat(300, 1), width * z + centres.repeat(200, 1)
+        if kind == "clusters":
+            shrink = (RADIUS / max(float((rows - z.mean(0)).square().sum(1).max()) for rows in (x, z))) ** 0.5
+            x, z = shrink * x, shrink * z
     else:
         x, z = x + 1e4, z + 1e4
-    return kind, f"{kernel!r}, d = {d}", product_error(kernel, x, z, same=False)
+    return kind, name, *product_error(kernel, x, z)
 
 
-def product_error(kernel: Kernel, x: Tensor, z: Tensor, *, same: bool) -> float | str:
+def product_error(kernel: Kernel, x: Tensor, z: Tensor | None = None) -> tuple[float, tuple[str, ...]]:
+    """The error of the product that `gram` chooses, and its notes; one sample without z."""
     try:
-        program = kernel.program(Points(x))
-    except NotTraceable as reason:
-        return str(reason)
-    declined = fused.supports(program, Points(x), Points(z))
-    if declined is not None:
-        return declined
-    V = 0.3 + torch.randn(len(z), device="cuda", generator=torch.Generator("cuda").manual_seed(0))
-    K = kernel(x.double()) if same else kernel(x.double(), z.double())
-    return error(fused.product(program, Points(x), Points(z), V, same), K @ V.double())
+        operator = gram(kernel, x, z)
+        K = kernel(x.double()) if z is None else kernel(x.double(), z.double())
+    except TypeError:
+        return 0.0, ("a function of numpy arrays does not take data on a GPU",)
+    V = 0.3 + torch.randn(operator.shape[1], device="cuda", generator=torch.Generator("cuda").manual_seed(0))
+    return error(operator @ V, K @ V.double()), operator.notes
 
 
 # Gradients
@@ -213,9 +231,9 @@ def gradients() -> None:
         "Laplace l1": lambda l: Laplace(l, metric="l1"),
         "Gaussian + Matern * Linear": lambda l: Gaussian(l) + Matern(1.5, l) * Linear(1.0),
     }
-    print(f"{'gradients, n = 3,000, m = 2,000, d = 10, t = 4':<50}{'x':>9}{'z':>9}{'V':>9}{'scale':>9}")
+    print("| gradients, n = 3,000, m = 2,000, d = 10, t = 4 | x | z | V | length scale |\n|" + " --- |" * 5)
     x, z = normal(3000, 10, 0), normal(2000, 10, 1)
-    V, W = torch.randn(2000, 4, device="cuda"), torch.randn(3000, 4, device="cuda")
+    V, W = 0.3 + normal(2000, 4, 2), 0.3 + normal(3000, 4, 3)
     for name, family in families.items():
         found = fused.gradient(family(1.3).program(Points(x)), Points(x), Points(z), V, W)
         a, b, v = (t.double().requires_grad_() for t in (x, z, V))
@@ -223,7 +241,8 @@ def gradients() -> None:
         loss = (W.double() * (family(scale)(a, b) @ v)).sum()
         expected = torch.autograd.grad(loss, (a, b, v, scale))
         ours = found.x, found.z, found.V, torch.stack(list(found.length_scales.values())).sum()
-        print(f"{name:<50}" + "".join(f"{error(g, e):>9.1e}" for g, e in zip(ours, expected, strict=True)), flush=True)
+        errors = " | ".join(f"{error(g, e):.1e}" for g, e in zip(ours, expected, strict=True))
+        print(f"| {name} | {errors} |", flush=True)
 
 
 # Samples and measures
@@ -241,17 +260,19 @@ def error(found: Tensor, expected: Tensor) -> float:
     return float((found.double() - expected).norm() / expected.norm().clamp(min=1e-300))
 
 
-def seconds(action: Callable[[], object], repeats: int = 7) -> float:
-    """Median time of an action on the device, after one run that compiles and packs."""
+def seconds(action: Callable[[], object], repeats: int = 7, at_once: int = 3) -> float:
+    """Median time of an action on the device, several in a row as solvers do, after one run that compiles and packs."""
     action()
     times = []
     for _ in range(repeats):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda.synchronize()
         begin.record()
-        action()
+        for _ in range(at_once):
+            action()
         end.record()
         torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end) / 1e3)
+        times.append(begin.elapsed_time(end) / at_once / 1e3)
     return median(times)
 
 

@@ -64,3 +64,9 @@ def product_error(kernel: Kernel, x: Points, z: Points, *t: int, same: bool = Fa
     V = columns(len(z), *t)
     expected = reference(kernel, x, None if same else z) @ V.double().cpu()
     return error(gram(kernel, x, z, same=same).product(V), expected)
+
+
+def dense(gram: fused.FusedGram) -> Tensor:
+    """The whole matrix."""
+    rows, columns = (torch.arange(length, device=DEVICE) for length in gram.shape)
+    return gram.block(rows, columns)

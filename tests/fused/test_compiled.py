@@ -34,7 +34,7 @@ def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False) -> Any:
     size = tile([grid], t, roots=text.takes_roots)
     fixed = functions(source(text, inputs, grid.width)) | {"BM": size.BM, "BN": size.BN, "STAGES": size.STAGES}
     fixed |= {"INNER": size.INNER, "POLY": size.POLY, "FLAGGED": kernels.WRITE if guarded else kernels.NO}
-    fixed |= {"SUM_LAST": False} if t == 1 else {"T": t, "TERM": kernels.term_type()}
+    fixed |= {"FOLD": size.FOLD} if t == 1 else {"T": t, "TERM": kernels.term_type()}
     function = kernels.product if t == 1 else kernels.product_many
     types = POINTERS | NUMBERS | ({} if t == 1 else {"V": "*bf16"})
     names = function.arg_names

@@ -16,9 +16,10 @@ pytest.importorskip("triton")
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("laws", ["laws_of_products.py", "laws_of_gradients.py"])
-def test_fused_laws_hold_in_the_interpreter(laws: str) -> None:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(HERE / laws)]
+@pytest.mark.parametrize("laws", [("products",), ("gradients", "operators")], ids=" and ".join)
+def test_fused_laws_hold_in_the_interpreter(laws: tuple[str, ...]) -> None:
+    files = [str(HERE / f"laws_of_{name}.py") for name in laws]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files]
     environment = os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, cwd=HERE.parents[1], capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

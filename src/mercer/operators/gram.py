@@ -102,8 +102,8 @@ class GramOperator(Operator):
     def matmul(self, V: Tensor) -> Tensor:
         V = self._as_factor(V, "V", self.shape[1])
         if V.ndim == 2 and V.shape[1] == 1:
-            return self.backend.product(V[:, 0], self._budget()).unsqueeze(1)
-        return self.backend.product(V, self._budget())
+            return self.backend.product(V[:, 0], self._budget).unsqueeze(1)
+        return self.backend.product(V, self._budget)
 
     def _dense(self) -> Tensor:
         out, budget = self._room(self.shape[0], f"the dense {self.shape[0]:,} x {self.shape[1]:,} Gram matrix")
@@ -122,13 +122,15 @@ class GramOperator(Operator):
 
     def _room(self, count: int, what: str) -> tuple[Tensor, int]:
         """An empty matrix for some rows, and what remains of the budget."""
-        m, budget = self.shape[1], self._budget()
+        m, budget = self.shape[1], self._budget
         row = max(1, m * self.dtype.itemsize)
         advice = f"{budget // row:,} rows would fit at a time: op.rows(...); op @ V does not form the matrix."
         require(count * row, budget, what, advice)
         return torch.empty(count, m, dtype=self.dtype, device=self.device), budget - count * row
 
+    @cached_property
     def _budget(self) -> int:
+        """Found once: asking a GPU for its free memory takes as long as a small product."""
         return resolve_budget(self.memory_budget, self.device)
 
     def _name(self) -> str:

@@ -18,7 +18,7 @@ from mercer.kernels.inner import Coordinate
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.fused.formulas import derivatives, is_zero, reduced, times_sign
 from mercer.operators.backends.fused.gram import FusedGram
-from mercer.operators.backends.fused.operands import warped
+from mercer.operators.backends.fused.samples import warped
 
 
 @dataclass
@@ -47,7 +47,7 @@ class _Gradients:
         self.program, self.x, self.z, self.same = program, x, z, same
         self.V, self.W = (t.reshape(len(t), -1).double() for t in (V, W))
         value = FusedGram(program, x, z, same=same)
-        self.out = Gradient(_zeros(x), _zeros(z), value.transposed_product(W))
+        self.out = Gradient(_zeros(x), _zeros(z), value.T.product(W))
 
     def all(self) -> Gradient:
         for index, slope in derivatives(self.program).items():
@@ -68,13 +68,13 @@ class _Gradients:
                 values = (self.W * self.gram(slope).product(self.V.float())).sum(1)
                 self.out.x += _pulled_back(statistic, self.x, values)
             case "right":
-                values = (self.V * self.gram(slope).transposed_product(self.W.float())).sum(1)
+                values = (self.V * self.gram(slope).T.product(self.W.float())).sum(1)
                 self.out.z += _pulled_back(statistic, self.z, values)
             case "inner":
                 a, b = self.features(statistic)
                 gram = self.gram(slope)
                 self.out.x += _pulled_back(statistic, self.x, _weighted(gram.product, b, self.V, self.W))
-                self.out.z += _pulled_back(statistic, self.z, _weighted(gram.transposed_product, a, self.W, self.V))
+                self.out.z += _pulled_back(statistic, self.z, _weighted(gram.T.product, a, self.W, self.V))
             case "squared_distance":
                 self.by_distance(i, statistic, *self.squared_distance(statistic, slope))
             case "l1_distance":
@@ -97,7 +97,7 @@ class _Gradients:
         gram, centre = self.gram(slope), b.mean(0)
         a, b = a - centre, b - centre
         left = _weighted(gram.product, _with_one(b), self.V, self.W)
-        right = _weighted(gram.transposed_product, _with_one(a), self.W, self.V)
+        right = _weighted(gram.T.product, _with_one(a), self.W, self.V)
         return weight * (a * left[:, -1:] - left[:, :-1]), weight * (b * right[:, -1:] - right[:, :-1])
 
     def l1_distance(self, statistic: Statistic, slope: Program) -> tuple[Tensor, Tensor]:
@@ -109,7 +109,7 @@ class _Gradients:
             ends = (Statistic(side, statistic.warps, function=Coordinate(c)) for side in ("left", "right"))
             gram = self.gram(times_sign(slope, *ends))
             gx[:, c] = (self.W * gram.product(self.V.float())).sum(1)
-            gz[:, c] = -(self.V * gram.transposed_product(self.W.float())).sum(1)
+            gz[:, c] = -(self.V * gram.T.product(self.W.float())).sum(1)
         return gx / scale, gz / scale
 
     def features(self, statistic: Statistic) -> tuple[Tensor, Tensor]:

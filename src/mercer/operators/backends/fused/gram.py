@@ -11,72 +11,80 @@ from mercer.core.arrays import Points
 from mercer.core.symbols import Program, Statistic
 from mercer.kernels.pair import row_values, vectors
 from mercer.operators.backends.fused.formulas import evaluate, merged, reduced
-from mercer.operators.backends.fused.launch import dense, multiply
-from mercer.operators.backends.fused.operands import Operands, operands, warped
+from mercer.operators.backends.fused.launch import MOST_COLUMNS, dense, diagonal, multiply
+from mercer.operators.backends.fused.operands import Operands
+from mercer.operators.backends.fused.samples import Samples, samples_of, warped
 from mercer.operators.backends.fused.tiles import INTERPRETED_PAD, PAD, interpreted
 
 
 class FusedGram:
-    """K(x, z) of a program: products, transposed products and dense rows, without the matrix.
+    """K(x, z) of a program: products and dense blocks, without the matrix.
 
-    The data are packed at the first product and kept. `same` says that both samples are the same rows; `notes` tells
-    which distances took a slower, more accurate path.
+    The data are packed at the first product and kept, also for the transpose `T`. `same` says that both samples are
+    the same rows, whose diagonal is then exact; `notes` tells what took a slower, more accurate path.
     """
 
-    def __init__(self, program: Program, x: Points, z: Points, *, same: bool = False) -> None:
+    def __init__(
+        self, program: Program, x: Points, z: Points, *, same: bool = False, samples: Samples | None = None
+    ) -> None:
         self.program, self.x, self.z, self.same = program, x, z, same
-        self.shape = len(x), len(z)
+        self.shape, self.device = (len(x), len(z)), vectors(x).device
+        pad = INTERPRETED_PAD if interpreted() else PAD
+        self.samples = samples or samples_of(merged(reduced(program)), x, z, pad)
+        self.notes = tuple(dict.fromkeys(self.samples.notes))
 
     @cached_property
-    def _operands(self) -> Operands:
-        return operands(merged(reduced(self.program)), self.x, self.z, INTERPRETED_PAD if interpreted() else PAD)
+    def T(self) -> FusedGram:
+        """The transposed Gram matrix, from the same packed data."""
+        transposed = FusedGram(self.program, self.z, self.x, same=self.same, samples=self.samples)
+        transposed.__dict__["operands"] = self.operands.transposed
+        return transposed
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._operands.notes
+    @cached_property
+    def operands(self) -> Operands:
+        """The packed data."""
+        return self.samples.operands
 
-    def product(self, V: Tensor) -> Tensor:
-        """K V for V of shape (m,) or (m, t)."""
-        return self._multiply(self._operands, V, self.shape[0])
+    def product(self, V: Tensor, at_once: int = MOST_COLUMNS) -> Tensor:
+        """K V for V of shape (m,) or (m, t), so many columns at once."""
+        n = self.shape[0]
+        columns = V.detach().reshape(len(V), -1)
+        out = torch.empty(n, columns.shape[1], dtype=torch.float32, device=self.device)
+        for some, result in zip(columns.split(at_once, 1), out.split(at_once, 1), strict=True):
+            total = multiply(self.operands, some.float())[:n]
+            if self.same:
+                total += self._missing_on_diagonal.unsqueeze(1) * some
+            result.copy_(total)
+        return out.reshape(n, *V.shape[1:])
 
-    def transposed_product(self, V: Tensor) -> Tensor:
-        """K^T V for V of shape (n,) or (n, t)."""
-        return self._multiply(self._operands.transposed, V, self.shape[1])
-
-    def rows(self, same: Tensor | None = None) -> Tensor:
-        """The dense matrix, meant for a block of rows; `same` names for each row its place among the columns."""
-        n, m = self.shape
-        out = dense(self._operands)[:n, :m]
-        if same is None and self.same:
-            same = torch.arange(n, device=out.device)
-        if same is not None and self._noise is not None:
-            out[torch.arange(n, device=out.device), same] += self._noise.float()
+    def block(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """The dense matrix of some rows and columns."""
+        out = dense(self.operands, rows, columns)
+        if self.same:
+            i, j = (rows.unsqueeze(1) == columns).nonzero(as_tuple=True)
+            out[i, j] = self.diagonal[rows[i]].float()
         return out
 
-    def _multiply(self, data: Operands, V: Tensor, n: int) -> Tensor:
-        columns = V.reshape(len(V), -1).detach().float()
-        out = multiply(data, columns)[:n]
-        if self.same and self._noise is not None:
-            out += self._noise.unsqueeze(1) * columns
-        return out.float().reshape(n, *V.shape[1:])
+    @cached_property
+    def diagonal(self) -> Tensor:
+        """k(x_i, x_i) of one sample, in float64."""
+        program = reduced(self.program, same=True)
+        values = evaluate(program, [_at_itself(s, self.x) for s in program.inputs])
+        return values.to(self.device).expand(self.shape[0])
 
     @cached_property
-    def _noise(self) -> Tensor | None:
-        """What the entry of a row with itself has besides: k with the "same" input at one, less k with it at zero."""
-        if all(s.kind != "same" for s in self.program.inputs):
-            return None
-        program = reduced(self.program, same=True)
-        values = (evaluate(program, [_at_itself(s, self.x, on) for s in program.inputs]) for on in (1.0, 0.0))
-        return next(values) - next(values)
+    def _missing_on_diagonal(self) -> Tensor:
+        """What the loops leave out there: noise, and what rounding makes of a distance of zero."""
+        return self.diagonal - diagonal(self.operands)[: self.shape[0]]
 
 
-def _at_itself(statistic: Statistic, points: Points, same: float) -> Tensor:
+def _at_itself(statistic: Statistic, points: Points) -> Tensor:
     """A statistic of each point paired with itself."""
     points = warped(statistic, points)
     rows = vectors(points).double()
     match statistic.kind:
         case "same":
-            return rows.new_full((len(rows),), same)
+            return rows.new_ones(len(rows))
         case "inner":
             return rows.square().sum(1)
         case "left" | "right":

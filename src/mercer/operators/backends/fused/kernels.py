@@ -1,4 +1,4 @@
-"""The three loops over tiles, in Triton: product with one column, product with many, and dense rows.
+"""The loops over tiles, in Triton: product with one column, product with many, dense blocks and the diagonal.
 
 ROWS and TILE are functions written for one formula (see `source`): ROWS reads what belongs to a block of rows once,
 TILE computes the kernel on that block and a block of columns, and says whether it met nearly coincident points that
@@ -28,9 +28,12 @@ ONLY: tl.constexpr = tl.constexpr(3)
 def product(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span,
     ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, STAGES: tl.constexpr,
-    INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, SUM_LAST: tl.constexpr,
+    INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, FOLD: tl.constexpr,
 ):  # fmt: skip
-    """Y[s, i] = sum over the columns j of span s of k(x_i, z_j) V[j]; SUM_LAST keeps one sum per pair of a tile."""
+    """Y[s, i] = sum over the columns j of span s of k(x_i, z_j) V[j].
+
+    FOLD columns of a tile share one running sum.
+    """
     n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
     spans = tl.cdiv(m, span)
     place = tl.program_id(0) % spans
@@ -39,29 +42,47 @@ def product(
     last = tl.minimum(first + span, m)
     flags = FLAGS + row // BM * (m // BN)
     here = ROWS(A, P, C, row, n, BM)
-    if SUM_LAST:
-        totals = tl.zeros((BM, BN), tl.float32)
-    else:
-        total = tl.zeros((BM,), tl.float32)
+    totals = tl.zeros((BM, BN // FOLD), tl.float32)
     for col in tl.range(first, last, BN, num_stages=STAGES):
         wanted = True
         if FLAGGED == ONLY:
             wanted = tl.load(flags + col // BN) != 0
         if wanted:
             k, near = TILE(A, B, P, Q, C, here, row, col, n, m, BM, BN, INNER, POLY)
-            v = tl.load(V + col + tl.arange(0, BN))
             if FLAGGED == WRITE:
                 tl.store(flags + col // BN, near.to(tl.int8))
-                v = tl.where(near, 0.0, v)
             if FLAGGED == SKIP:
-                v = tl.where(tl.load(flags + col // BN) != 0, 0.0, v)
-            if SUM_LAST:
-                totals += k * v[None, :]
+                near = tl.load(flags + col // BN) != 0
+            if FOLD == 4:
+                a, b = _halves(k, BM, BN)
+                a0, a1 = _halves(a, BM, BN // 2)
+                b0, b1 = _halves(b, BM, BN // 2)
+                totals += a0 * _values(V, col, near, FLAGGED, BN // 4)
+                totals += a1 * _values(V, col + BN // 4, near, FLAGGED, BN // 4)
+                totals += b0 * _values(V, col + BN // 2, near, FLAGGED, BN // 4)
+                totals += b1 * _values(V, col + 3 * BN // 4, near, FLAGGED, BN // 4)
+            elif FOLD == 2:
+                a, b = _halves(k, BM, BN)
+                totals += a * _values(V, col, near, FLAGGED, BN // 2)
+                totals += b * _values(V, col + BN // 2, near, FLAGGED, BN // 2)
             else:
-                total += tl.sum(k * v[None, :], 1)
-    if SUM_LAST:
-        total = tl.sum(totals, 1)
-    tl.store(Y + place * n + row + tl.arange(0, BM), total)
+                totals += k * _values(V, col, near, FLAGGED, BN)
+    tl.store(Y + place * n + row + tl.arange(0, BM), tl.sum(totals, 1))
+
+
+@triton.jit
+def _values(V, col, near, FLAGGED: tl.constexpr, COUNT: tl.constexpr):
+    """Some right-hand sides as a row, zero for a tile that is left out."""
+    v = tl.load(V + col + tl.arange(0, COUNT))
+    if (FLAGGED == WRITE) | (FLAGGED == SKIP):
+        v = tl.where(near, 0.0, v)
+    return v[None, :]
+
+
+@triton.jit
+def _halves(k, BM: tl.constexpr, BN: tl.constexpr):
+    """The left and the right half of a tile."""
+    return tl.split(tl.permute(tl.reshape(k, (BM, 2, BN // 2)), (0, 2, 1)))
 
 
 @triton.jit
@@ -125,11 +146,11 @@ def _upper_half(x):
 
 @triton.jit
 def dense(
-    A, B, P, Q, C, FLAGS, Y, n, m, factor,
+    A, B, P, Q, C, FLAGS, Y, n, m, rows, columns, factor,
     ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr,
 ):  # fmt: skip
-    """Y[i, j] = factor k(x_i, z_j)."""
+    """Y[i, j] = factor k(x_i, z_j) for so many rows and columns."""
     n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
     tiles = m // BN
     row = (tl.program_id(0) // tiles) * BM
@@ -142,8 +163,24 @@ def dense(
         k, near = TILE(A, B, P, Q, C, here, row, col, n, m, BM, BN, INNER, POLY)
         if FLAGGED == WRITE:
             tl.store(FLAGS + tl.program_id(0), near.to(tl.int8))
-        out = Y + row * m + col
-        tl.store(out + tl.arange(0, BM)[:, None] * m + tl.arange(0, BN)[None, :], factor * k)
+        i = row + tl.arange(0, BM)[:, None]
+        j = col + tl.arange(0, BN)[None, :]
+        tl.store(Y + i * columns + j, factor * k, mask=(i < rows) & (j < columns))
+
+
+@triton.jit
+def diagonal(
+    A, B, P, Q, C, Y, n,
+    ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    INNER: tl.constexpr, POLY: tl.constexpr,
+):  # fmt: skip
+    """Y[i] = k(x_i, z_i), from square tiles."""
+    n = tl.cast(n, tl.int64)
+    row = tl.program_id(0).to(tl.int64) * BM
+    here = ROWS(A, P, C, row, n, BM)
+    k, _near = TILE(A, B, P, Q, C, here, row, row, n, n, BM, BN, INNER, POLY)
+    same = tl.arange(0, BM)[:, None] == tl.arange(0, BN)[None, :]
+    tl.store(Y + row + tl.arange(0, BM), tl.sum(tl.where(same, k, 0.0), 1))
 
 
 def term_type() -> tl.dtype:

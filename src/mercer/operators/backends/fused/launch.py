@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.operators.backends.fused.operands import Flags, Operands
-from mercer.operators.backends.fused.tiles import Tile, interpreted, tile
+from mercer.operators.backends.fused.tiles import PAD, Tile, interpreted, tile
 
 MOST_COLUMNS = 128
 """Right-hand sides that share one evaluation of the kernel."""
@@ -24,13 +24,12 @@ PROGRAMS = 132 * 16
 
 
 def multiply(data: Operands, V: Tensor) -> Tensor:
-    """K V in float64 for V of shape (columns, t), with the padded rows of `data`."""
-    blocks = [_multiply(data, block) for block in V.split(MOST_COLUMNS, 1)]
-    return blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1)
-
-
-def _multiply(data: Operands, V: Tensor) -> Tensor:
+    """K V in float64 for V of shape (columns, t), at most `MOST_COLUMNS`, with the padded rows of `data`."""
     chosen = _tile(data, V.shape[1])
+    if data.weights is not None:
+        left, right = data.weights
+        V = (right[: len(V), None] * V).float()
+        return _launch(data, chosen, data.C, "NO", V) * (data.text.factor * left).unsqueeze(1)
     if data.exact is None:
         return _launch(data, chosen, data.C, "NO", V) * data.text.factor
     known = (chosen.BM, chosen.BN) in data.flags
@@ -54,7 +53,7 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
         out = torch.empty(spans, n, 1, device=V.device)
         padded = torch.zeros(m, device=V.device)
         padded[: len(V)] = V[:, 0]
-        options["SUM_LAST"] = not data.layouts
+        options["FOLD"] = chosen.FOLD
         kernels.product[grid](*arrays, padded, out, n, m, span, **options)
     else:
         T = max(16, 1 << (t - 1).bit_length())
@@ -64,22 +63,52 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
     return out.sum(0, dtype=torch.float64)[:, :t]
 
 
-def dense(data: Operands) -> Tensor:
-    """The matrix of all padded rows and columns."""
+def bytes_of_product(shape: tuple[int, int], t: int) -> int:
+    """Memory that `multiply` takes with t columns at once, at most: sums of all spans, their totals, V and flags."""
+    n, m = (length + PAD for length in shape)
+    T = 1 if t == 1 else max(16, 1 << (t - 1).bit_length())
+    spans = max(8, -(-m // SPAN), min(m // 128 + 1, PROGRAMS * 256 // n + 1))
+    return 4 * spans * n * T + 24 * n * t + 10 * m * T + n * m // 1024
+
+
+def dense(data: Operands, rows: Tensor, columns: Tensor) -> Tensor:
+    """The matrix of some rows and columns."""
     from mercer.operators.backends.fused import kernels
 
+    size = _tile(data, 0)
+    data = data.taken(_padded(rows, size.BM), _padded(columns, size.BN))
     n, m = data.shape
-    chosen = _tile(data, 0)
-    flags = data.C if data.exact is None else Flags(data, chosen).tiles
-    out = torch.empty(n, m, device=data.P.device)
-    launches = [(data, chosen, "NO" if data.exact is None else "WRITE")]
+    flags = data.C if data.exact is None else Flags(data, size).tiles
+    out = torch.empty(len(rows), len(columns), device=data.P.device)
+    launches = [(data, size, "NO" if data.exact is None else "WRITE")]
     if data.exact is not None:
-        launches.append((data.exact, chosen.with_differences(), "ONLY"))
-    for operands, size, flagged in launches:
-        options = _options(operands, size) | {"FLAGGED": getattr(kernels, flagged)}
-        arrays = operands.A, operands.B, operands.P, operands.Q, operands.C, flags
-        kernels.dense[(n // size.BM * (m // size.BN),)](*arrays, out, n, m, data.text.factor, **options)
+        launches.append((data.exact, size.with_differences(), "ONLY"))
+    for operands, chosen, flagged in launches:
+        options = _options(operands, chosen) | {"FLAGGED": getattr(kernels, flagged)}
+        arrays = operands.A, operands.B, operands.P, operands.Q, operands.C, flags, out
+        grid = (n // size.BM * (m // size.BN),)
+        kernels.dense[grid](*arrays, n, m, *out.shape, data.text.factor, **options)
+    if data.weights is not None:
+        out.mul_(data.weights[0][: len(rows), None].float()).mul_(data.weights[1][: len(columns)].float())
     return out
+
+
+def diagonal(data: Operands) -> Tensor:
+    """What products add for a row of one sample with itself; tiles there are taken from differences, if any are."""
+    from mercer.operators.backends.fused import kernels
+
+    data = data.exact or data
+    chosen = replace(_tile(data, 0), BM=64, BN=64).with_differences()
+    out = torch.empty(data.shape[0], device=data.P.device)
+    arrays = data.A, data.B, data.P, data.Q, data.C, out
+    kernels.diagonal[(len(out) // chosen.BM,)](*arrays, len(out), **_options(data, chosen))
+    values = out.double() * data.text.factor
+    return values if data.weights is None else values * data.weights[0] * data.weights[1]
+
+
+def _padded(places: Tensor, unit: int) -> Tensor:
+    """The last place repeated, up to a multiple of `unit`."""
+    return torch.cat([places, places[-1:].expand(-len(places) % unit)])
 
 
 def _tile(data: Operands, t: int) -> Tile:
@@ -89,7 +118,7 @@ def _tile(data: Operands, t: int) -> Tile:
 
 def _options(data: Operands, chosen: Tile, *more: str) -> dict[str, Any]:
     sizes = {name: getattr(chosen, name) for name in ("BM", "BN", "INNER", "POLY", *more)}
-    return data.functions | sizes | {"num_warps": chosen.warps, "enable_fp_fusion": True}
+    return data.functions | sizes | {"num_warps": chosen.warps, "maxnreg": chosen.registers, "enable_fp_fusion": True}
 
 
 def _spans(row_tiles: int, m: int, chosen: Tile) -> tuple[int, int]:

@@ -2,9 +2,11 @@
 
 A number is kept as hi + lo, two fp16 terms, so that three products give float32 accuracy; the squared norms and the
 ones that multiply them are columns too, and the sum of products *is* the scaled statistic. Tensor cores add up in
-float32 and truncate, so the order of the columns matters. Three precisions:
+float32 and truncate, so the order of the columns matters. Five precisions:
 
 - "fast": hi.lo + lo.hi + hi.hi and the norms last. The error is about 2^-24 of the largest squared norm;
+- "bare": the same without the norms, for a Gaussian, where they are factors of rows and columns;
+- "rounded": as "fast", for many columns, with the sum of each chunk added up apart, where sums are rounded;
 - "split", for kernels not smooth at zero: hi lies on a grid so coarse that the sum of hi.hi with its share of the norms
   is exact in float32. It comes first and leaves |hi - hi'|^2, small for near points, to which the rest is added. The
   error near zero falls by several hundred;
@@ -25,7 +27,7 @@ RESIDENT_COLUMNS = 256
 RESIDENT_TOGETHER = 384
 """The same for all statistics of one formula together."""
 
-CHUNK = 32
+CHUNK = 64
 """Columns in such a chunk."""
 
 LARGEST_PRODUCT = 128
@@ -60,12 +62,14 @@ class Block:
 class Layout:
     """Blocks side by side, and the passes of products over them: each a list of (block of the left, of the right).
 
-    A `resident` statistic is one sum over all passes, in this order; one read in chunks has a sum for each pass.
+    A `resident` statistic is one sum over all passes, in this order; one read in chunks has a sum for each pass, and
+    with `rounded` one more for the chunk.
     """
 
     blocks: tuple[Block, ...]
     passes: tuple[tuple[tuple[int, int], ...], ...]
     resident: bool = True
+    rounded: bool = False
 
     @property
     def width(self) -> int:
@@ -79,7 +83,7 @@ class Layout:
     @property
     def sums(self) -> int:
         """Tiles of float32 sums."""
-        return 1 if self.resident else len(self.passes)
+        return 1 if self.resident else len(self.passes) + self.rounded
 
     def shared(self, a: int, b: int) -> int:
         """Columns that two blocks have in common; a wider one ends in columns that meet only zeros."""
@@ -96,11 +100,11 @@ def layout(d: int, precision: str, *, chunked: bool = False) -> Layout:
     >>> [layout(d, "fast").products for d in (3, 10, 32, 90)]
     [16, 48, 112, 288]
     """
-    on_grid, deep = precision != "fast", precision == "deep"
+    on_grid, deep = precision in ("split", "deep"), precision == "deep"
     hi, lo, lowest = ([(term, float(i)) for i in range(d)] for term in (HI, LO, LOWEST))
-    norms = NORMS + UNITS, UNITS + NORMS
+    norms = ([], []) if precision == "bare" else (NORMS + UNITS, UNITS + NORMS)
     digits = DIGITS + GRID, GRID + DIGITS
-    if 3 * d + 6 <= CONCATENATED_COLUMNS and not chunked:
+    if 3 * d + len(norms[0]) <= CONCATENATED_COLUMNS and not chunked:
         left, right = lo + hi + hi + norms[0], hi + lo + hi + norms[1]
         if on_grid:  # the exact part fills products of its own
             left, right = lo + lo + hi + norms[0], lo + hi + lo + norms[1]
@@ -112,7 +116,7 @@ def layout(d: int, precision: str, *, chunked: bool = False) -> Layout:
     unit = 16 if resident else -(-(d + 10) // CHUNK) * CHUNK  # one width for all that are read in chunks
     if not on_grid:
         blocks = _block(hi + norms[0], hi + norms[1], unit), _block(lo, lo, unit)
-        return Layout(blocks, (((0, 1), (1, 0), (0, 0)),), resident)
+        return Layout(blocks, (((0, 1), (1, 0), (0, 0)),), resident, rounded=precision == "rounded")
     zeros = 4 * [ZERO]
     grid = _block(hi + digits[0], hi + digits[1], unit)
     rest = _block(lo + zeros + norms[0], lo + zeros + norms[1], unit)

@@ -1,62 +1,30 @@
-"""The data of two samples as the fused loops read them: packed columns, features, end values and constants.
-
-The precision of each distance is decided here, before any product, from R2 = max |(x - mean) / length_scale|^2.
-"""
+"""The data of two samples as the fused loops read them: packed columns, features, end values and constants."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
-from mercer.core.symbols import Program, Statistic
-from mercer.kernels.pair import as_scale, row_values, vectors
-from mercer.operators.backends.fused.layout import RESIDENT_TOGETHER, Layout, layout
-from mercer.operators.backends.fused.packing import Scaling, norms, pack
-from mercer.operators.backends.fused.profile import Profile, profile
-from mercer.operators.backends.fused.source import Differences, Ends, Input, Products, functions, source
-from mercer.operators.backends.fused.tiles import Tile, interpreted
-
-FAST_RADIUS = 25.0
-"""Largest R2 at which one sum of half-precision products keeps 2e-6."""
-
-DEEP_RADIUS = 1e4
-"""Largest R2 at which exact leading products and a sum of the rest keep 2e-6."""
-
-GAUSSIAN_UNIT = 0.5 / math.log(2.0)
-"""The factor of a Gaussian's squared distance; steeper exponents count as a shorter length scale."""
-
-NEAR = {"fast": 1e-4, "deep": 1e-6}
-"""Share of the squared radius below which squared distances are taken again from differences."""
-
-LARGEST_SPLIT = 64
-"""Columns up to which exact leading products cost less than looking for near points."""
-
-FEW_FEATURES = 2
-"""Up to here, for kernels not smooth at zero, nearly every tile has near points: all distances are differences."""
+from mercer.operators.backends.fused.layout import Layout
+from mercer.operators.backends.fused.profile import Profile
+from mercer.operators.backends.fused.source import Input, Products, functions, source
+from mercer.operators.backends.fused.tiles import Tile
 
 LARGEST_EXPONENT = 120.0
 """Above it powers of two leave the range in which the polynomial computes them."""
 
-HALF_PRECISION_TARGET = 4096.0
-"""Inner products are scaled by a power of two so that their terms stay near this, well inside the range of fp16."""
-
-
-TRUNCATION = 0.36 * 2.0**-25
-"""Mean relative loss of a sum per product of 16 columns, measured: tensor cores truncate each partial sum."""
-
-Pair = tuple[Tensor, Tensor]
-
 
 @dataclass(frozen=True)
 class Operands:
-    """What a launch needs besides V: columns A and B, float32 rows P and Q, constants C, and how to read them."""
+    """What a launch needs besides V: columns A and B, float32 rows P and Q, constants C, and how to read them.
+
+    `weights` are factors of rows and of columns.
+    """
 
     A: Tensor
     B: Tensor
@@ -65,7 +33,7 @@ class Operands:
     C: Tensor
     text: Profile
     inputs: tuple[Input, ...]
-    notes: tuple[str, ...]
+    weights: tuple[Tensor, Tensor] | None = None
 
     @cached_property
     def flags(self) -> dict[tuple[int, int], Flags]:
@@ -76,7 +44,14 @@ class Operands:
     def transposed(self) -> Operands:
         """The operands of the transposed Gram matrix."""
         inputs = tuple(item.swapped() for item in self.inputs)
-        return replace(self, A=self.B, B=self.A, P=self.Q, Q=self.P, inputs=inputs)
+        weights = self.weights and self.weights[::-1]
+        return replace(self, A=self.B, B=self.A, P=self.Q, Q=self.P, inputs=inputs, weights=weights)
+
+    def taken(self, rows: Tensor, columns: Tensor) -> Operands:
+        """The operands of some rows and columns."""
+        weights = self.weights and (self.weights[0][rows], self.weights[1][columns])
+        P, Q = self.P[:, rows], self.Q[:, columns]
+        return replace(self, A=self.A[rows], B=self.B[columns], P=P, Q=Q, weights=weights)
 
     @cached_property
     def exact(self) -> Operands | None:
@@ -116,180 +91,3 @@ class Flags:
     @cached_property
     def any(self) -> bool:
         return bool(self.tiles.any())
-
-
-def operands(program: Program, x: Points, z: Points, pad: int) -> Operands:
-    """Pack both samples, padded to multiples of `pad` rows, for a reduced program."""
-    found = _Samples(x, z, pad).read(program)
-    if found.several and found.width > RESIDENT_TOGETHER:
-        found = _Samples(x, z, pad, chunked=True).read(program)
-    return Operands(
-        found.packed(0),
-        found.packed(1),
-        found.stacked(0),
-        found.stacked(1),
-        torch.tensor(found.constants, dtype=torch.float32, device=found.device),
-        found.text,
-        found.inputs,
-        tuple(dict.fromkeys(found.notes)),
-    )
-
-
-@dataclass
-class _Samples:
-    """Both samples while they are packed, input by input."""
-
-    x: Points
-    z: Points
-    pad: int
-    chunked: bool = False
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.device = vectors(self.x).device
-        self.rows = tuple(max(1, -(-len(points) // self.pad)) * self.pad for points in (self.x, self.z))
-        self.parts: list[tuple[Products, Scaling, Pair, tuple[Pair, Pair]]] = []
-        self.lines: tuple[list[Tensor], list[Tensor]] = ([], [])
-        self.width = 0
-
-    def read(self, program: Program) -> _Samples:
-        """Decide on every input of the program."""
-        given = {i: self.inner_unit(s) for i, s in enumerate(program.inputs) if s.kind == "inner"}
-        self.text = profile(program, given)
-        self.constants = list(self.text.constants) or [0.0]
-        self.inputs = tuple(self.input(i, s, i in program.exact) for i, s in enumerate(program.inputs))
-        return self
-
-    @property
-    def several(self) -> bool:
-        return len(self.parts) > 1
-
-    def input(self, i: int, statistic: Statistic, exact: bool) -> Input:
-        """Choose how the loops get a statistic in the units of the text; `exact` ones matter near zero."""
-        unit = self.text.units[i]
-        match statistic.kind:
-            case "left" | "right":
-                return self._ends(statistic, unit)
-            case "inner":
-                return self._inner(statistic, unit)
-            case "l1_distance":
-                return self._differences(statistic, unit, "l1")
-        return self._squared_distance(i, statistic, exact)
-
-    def _squared_distance(self, i: int, statistic: Statistic, exact: bool) -> Input:
-        unit = self.text.units[i]
-        samples = self._features(statistic)
-        d = samples[0].shape[1]
-        length = as_scale(statistic.length_scale, samples[1][:1].double())
-        scale = torch.as_tensor(math.sqrt(unit) / length, dtype=torch.float64, device=self.device).expand(d)
-        mean = samples[1].mean(0, dtype=torch.float64)
-        scaling = Scaling(mean, scale.contiguous(), torch.zeros_like(mean), 1.0, -2.0)
-        squares = self._norms(scaling, samples)
-        largest = _largest(squares)
-        is_exponent = (i, 1.0) in self.text.exponents
-        radius = largest / (min(unit, GAUSSIAN_UNIT) if is_exponent else unit)
-        if radius > DEEP_RADIUS or (exact and d <= FEW_FEATURES):
-            if radius > FAST_RADIUS:
-                self.notes.append(f"direct differences, since R2 = {radius:.3g}")
-            return self._differences(statistic, unit, "l2")
-        precision, guarded = "fast", exact
-        if radius > FAST_RADIUS:
-            precision = "deep"
-            self.notes.append(f"three-term products, since R2 = {radius:.3g}")
-        elif exact and self.text.only_rooted(i) and layout(d, "split").products <= LARGEST_SPLIT:
-            precision, guarded = "split", False
-        if precision != "fast":
-            step = math.ceil(math.log2(math.sqrt(largest) / 2040.0)) if largest else -14
-            scaling = replace(scaling, step=2.0 ** max(-14, step))
-            squares = self._norms(scaling, samples, third=precision == "deep")
-        item = self._products(precision, scaling, samples, squares)
-        item = replace(item, reach=4.0 * largest)
-        if not guarded and item.layout.resident:
-            return item
-        self.constants.append(NEAR[precision] * largest)
-        near = len(self.constants) - 1
-        return replace(item, exact=self._differences(statistic, unit, "l2"), near=near)
-
-    def inner_unit(self, statistic: Statistic) -> float:
-        """The power of four that brings the terms of an inner product near `HALF_PRECISION_TARGET`."""
-        samples = self._features(statistic)
-        mean = samples[1].mean(0, dtype=torch.float64)
-        scaling = Scaling(mean, torch.ones_like(mean), torch.zeros_like(mean), 1.0, 1.0)
-        bound = 2.0 * _largest(self._norms(scaling, samples)) + float(mean.square().sum())
-        return 4.0 ** math.floor(0.5 * math.log2(HALF_PRECISION_TARGET / bound)) if bound else 1.0
-
-    def _inner(self, statistic: Statistic, unit: float) -> Input:
-        """x.z = y.y' + y.mean + y'.mean + |mean|^2 of the centred rows y."""
-        samples = self._features(statistic)
-        mean = samples[1].mean(0, dtype=torch.float64)
-        scale = torch.full_like(mean, math.sqrt(unit))
-        half = 0.5 * unit * float(mean.square().sum())
-        scaling = Scaling(mean, scale, mean * scale, 0.0, 1.0, offset=half)
-        return self._products("fast", scaling, samples, self._norms(scaling, samples))
-
-    def _products(self, precision: str, scaling: Scaling, samples: Pair, squares: tuple[Pair, Pair]) -> Products:
-        item = Products(layout(samples[0].shape[1], precision, chunked=self.chunked), self.width)
-        self.width += item.layout.width
-        if precision == "fast" and not interpreted():
-            scaling = replace(scaling, gain=1.0 + TRUNCATION * item.layout.products / 16)
-        self.parts.append((item, scaling, samples, squares))
-        return item
-
-    def _differences(self, statistic: Statistic, unit: float, metric: str) -> Differences:
-        samples = self._features(statistic)
-        power = 1 if metric == "l1" else 2
-        length = as_scale(statistic.length_scale, samples[1][:1].double())
-        weights = unit * torch.as_tensor(length, dtype=torch.float64, device="cpu").flatten() ** -power
-        left, right = (self._keep(side, _repeat_last(samples[side], self.rows[side]).T) for side in (0, 1))
-        first = len(self.constants)
-        self.constants += weights.tolist()
-        return Differences(samples[0].shape[1], left, right, first, len(weights) == 1, metric)
-
-    def _ends(self, statistic: Statistic, unit: float) -> Ends:
-        side = 0 if statistic.kind == "left" else 1
-        points = warped(statistic, (self.x, self.z)[side])
-        assert statistic.function is not None
-        values = (row_values(statistic.function, points).double() * unit).float()
-        return Ends(statistic.kind, self._keep(side, _repeat_last(values, self.rows[side]).unsqueeze(0)))
-
-    def _keep(self, side: int, lines: Tensor) -> int:
-        start = sum(map(len, self.lines[side]))
-        self.lines[side].append(lines)
-        return start
-
-    def _features(self, statistic: Statistic) -> Pair:
-        a, b = (vectors(warped(statistic, points)).detach() for points in (self.x, self.z))
-        return a.float().contiguous(), b.float().contiguous()
-
-    def _norms(self, scaling: Scaling, samples: Pair, *, third: bool = False) -> tuple[Pair, Pair]:
-        left, right = (norms(scaling, samples[i], self.rows[i], third=third) for i in (0, 1))
-        return left, right
-
-    def packed(self, side: int) -> Tensor:
-        """The packed columns of one sample."""
-        out = torch.empty(self.rows[side], max(self.width, 1), dtype=torch.float16, device=self.device)
-        for item, scaling, samples, squares in self.parts:
-            pack(item.layout, scaling, samples[side], squares[side], side, out, item.start)
-        return out
-
-    def stacked(self, side: int) -> Tensor:
-        """The features and end values of one sample, one line each."""
-        if not self.lines[side]:
-            return torch.zeros(1, self.rows[side], device=self.device)
-        return torch.cat(self.lines[side]).contiguous()
-
-
-def warped(statistic: Statistic, points: Points) -> Points:
-    """The points that a statistic sees."""
-    for warp in statistic.warps:
-        points = warp(points)
-    return points
-
-
-def _repeat_last(rows: Tensor, count: int) -> Tensor:
-    """Padded to `count` rows with copies of the last one."""
-    return rows if len(rows) == count else torch.cat([rows, rows[-1:].expand(count - len(rows), *rows.shape[1:])])
-
-
-def _largest(squares: tuple[Pair, Pair]) -> float:
-    return float(torch.stack([s.max() for s, _ in squares]).max())

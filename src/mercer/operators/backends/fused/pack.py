@@ -31,7 +31,7 @@ def norms(
 ):  # fmt: skip
     """OUT[i] = sum_f (quadratic y_f^2 + LINEAR_f y_f) of the row y = (x - SHIFT) SCALE, squares of y as it is packed.
 
-    With ON_GRID also DIGITS[i], the square of the leading terms in units of the grid; OUT is then without it.
+    With ON_GRID also DIGITS[i], the squares of the leading terms in units of the grid; OUT is then without them.
     """
     row = tl.program_id(0) * R + tl.arange(0, R)
     source = X + tl.minimum(row, n - 1).to(tl.int64)[:, None] * stride
@@ -48,7 +48,7 @@ def norms(
         hi, lo = _terms(y, grid, ON_GRID)
         if ON_GRID:
             whole = hi / grid
-            digits += tl.sum(whole * whole, 1)
+            digits += quadratic * tl.sum(whole * whole, 1)
             if THIRD:
                 lo = y - hi
             square = lo * (2.0 * hi + lo)

@@ -8,16 +8,16 @@ import triton
 import triton.language as tl
 
 
-def _exponentials(by_polynomial: int, of: int = 4) -> str:
-    """PTX for 2^-x of `of` neighbouring values, the last ones by polynomial on the FMA units.
+def _exponentials(by_polynomial: int) -> tl.constexpr:
+    """PTX for 2^-x of eight neighbouring values, the last ones by polynomial on the FMA units.
 
     2^x = 2^n p(f) with f = x - n in [-1/2, 1/2]: adding 1.5 * 2^23 rounds x to n and leaves n in the low bits, which
     an integer multiply-add moves to the exponent; p is the minimax polynomial of degree 5 with p(0) = 1 (error 1e-7).
     """
     lines = []
-    for i in range(of):
-        lines.append(f"neg.f32 x, ${of + i};")
-        if i < of - by_polynomial:
+    for i in range(8):
+        lines.append(f"neg.f32 x, ${8 + i};")
+        if i < 8 - by_polynomial:
             lines.append(f"ex2.approx.ftz.f32 ${i}, x;")
             continue
         lines += [
@@ -34,26 +34,27 @@ def _exponentials(by_polynomial: int, of: int = 4) -> str:
             "mad.lo.s32 b, n, 8388608, b;",
             f"mov.b32 ${i}, b;",
         ]
-    return "{ .reg .f32 x, t, f, p; .reg .s32 n, b;\n" + "\n".join(lines) + "\n}"
+    return tl.constexpr("{ .reg .f32 x, t, f, p; .reg .s32 n, b;\n" + "\n".join(lines) + "\n}")
 
 
-_NONE_OF_FOUR = tl.constexpr(_exponentials(0))
-_ONE_OF_FOUR = tl.constexpr(_exponentials(1))
-_TWO_OF_FOUR = tl.constexpr(_exponentials(2))
-_IN_AND_OUT = tl.constexpr("=f,=f,=f,=f,f,f,f,f")
+_NONE = _exponentials(0)
+_ONE = _exponentials(1)
+_TWO = _exponentials(2)
+_THREE = _exponentials(3)
+_FOUR = _exponentials(4)
+_IN_AND_OUT = tl.constexpr(",".join(["=f"] * 8 + ["f"] * 8))
 
 
 @triton.jit
 def exp2_of_minus(x, POLY: tl.constexpr):
-    """2^-x; POLY of every four neighbours by polynomial (for |x| <= 125), which frees the special-function units."""
-    if POLY == 0:
-        return tl.inline_asm_elementwise(_NONE_OF_FOUR, _IN_AND_OUT, [x], dtype=tl.float32, is_pure=True, pack=4)
-    elif POLY == 1:
-        return tl.inline_asm_elementwise(_ONE_OF_FOUR, _IN_AND_OUT, [x], dtype=tl.float32, is_pure=True, pack=4)
-    elif POLY == 2:
-        return tl.inline_asm_elementwise(_TWO_OF_FOUR, _IN_AND_OUT, [x], dtype=tl.float32, is_pure=True, pack=4)
-    else:  # the interpreter knows no assembly
+    """2^-x; POLY (up to 4) of every eight neighbours by polynomial (for |x| <= 125), which frees the special units."""
+    if POLY < 0:  # the interpreter knows no assembly
         return tl.exp2(-x)
+    else:
+        TEXT: tl.constexpr = (
+            _NONE if POLY == 0 else _ONE if POLY == 1 else _TWO if POLY == 2 else _THREE if POLY == 3 else _FOUR
+        )  # fmt: skip
+        return tl.inline_asm_elementwise(TEXT, _IN_AND_OUT, [x], dtype=tl.float32, is_pure=True, pack=8)
 
 
 _ROOT = tl.constexpr("{ .reg .f32 x; abs.f32 x, $1; sqrt.approx.ftz.f32 $0, x; }")

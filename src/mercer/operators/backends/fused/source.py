@@ -124,12 +124,19 @@ class _Text:
                 loads.append(f"    {q}a{i} = tl.load(a_rows + ({place})[None, :])")
                 loads.append(f"    {q}b{i} = tl.load(b_cols + ({place})[:, None])")
             for name, pairs in zip(sums[q], grid.passes, strict=True):
-                dots += [f"    {name} = tl.dot({q}a{a}, {q}b{b}, {name})" for a, b in pairs]
+                dots += self._added_up(q, name, pairs, rounded=grid.rounded)
         (width,) = {item.layout.blocks[0].width for item in items.values()}
         self.tile += [f"{name} = tl.zeros((BM, BN), tl.float32)" for names in sums.values() for name in names]
         self.tile.append(f"for at in tl.range(0, {width}, {CHUNK}, num_stages=INNER):")
         self.tile += loads + dots
         self.tile += [f"{q} = {' + '.join(names)}" for q, names in sums.items()]
+
+    @staticmethod
+    def _added_up(q: str, name: str, pairs: tuple[tuple[int, int], ...], *, rounded: bool) -> list[str]:
+        """Products of a chunk; `rounded` adds them up apart, since sums on the tensor cores truncate."""
+        part = f"{q}_part" if rounded else name
+        dots = [f"    {part} = tl.dot({q}a{a}, {q}b{b}, {part})" for a, b in pairs]
+        return [f"    {part} = tl.zeros((BM, BN), tl.float32)", *dots, f"    {name} += {part}"] if rounded else dots
 
     def differences(self, q: str, item: Differences) -> None:
         term = "tl.abs(e)" if item.metric == "l1" else "(e * e)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.util import find_spec
+from importlib import import_module
 
 import torch
 
@@ -12,8 +12,8 @@ from mercer.core.errors import NotTraceable
 from mercer.core.symbols import Program
 from mercer.operators.backends.fused.formulas import merged, reduced
 from mercer.operators.backends.fused.layout import RESIDENT_COLUMNS, RESIDENT_TOGETHER, layout
-from mercer.operators.backends.fused.operands import warped
 from mercer.operators.backends.fused.profile import profile
+from mercer.operators.backends.fused.samples import warped
 from mercer.operators.backends.fused.tiles import interpreted
 
 CAPABILITIES = 9, 10
@@ -37,9 +37,9 @@ def _no_device(x: Points, z: Points) -> str | None:
     if len(x) == 0 or len(z) == 0:
         return "a sample is empty"
     if x.values.dtype != torch.float32 or z.values.dtype != torch.float32:
-        return "the fused products are float32, the data are not"
-    if find_spec("triton") is None:
-        return "triton is not installed"
+        return "fused products are for float32 data"
+    if not _triton_imports():
+        return "triton cannot be imported"
     if interpreted():
         return None
     if not (x.values.is_cuda and z.values.is_cuda):
@@ -48,6 +48,15 @@ def _no_device(x: Points, z: Points) -> str | None:
     if capability[0] not in CAPABILITIES:
         return f"the tiles are made for compute capability 9 and 10 (H100 to B200), the GPU has {capability[0]}"
     return None
+
+
+@lru_cache(maxsize=1)
+def _triton_imports() -> bool:
+    try:
+        import_module("triton")
+    except ImportError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from mercer.operators.backends.fused.layout import Layout
+from mercer.operators.backends.fused.layout import CHUNK, Layout
 
 PAD = 256
 """Samples are padded to a multiple of this, which every tile size divides."""
@@ -14,11 +14,16 @@ INTERPRETED_PAD = 64
 """The same in Triton's interpreter."""
 
 
+CHUNKS_ON_CHIP = 100 * 1024
+"""Half-precision numbers of chunks that shared memory holds, beside what else is there."""
+
+
 @dataclass(frozen=True)
 class Tile:
-    """Rows and columns, warps, pipeline depths over columns and over features, exponentials by polynomial (of 4).
+    """Rows and columns, warps, pipeline depths over columns and over features, exponentials by polynomial (of 8).
 
-    `spans` is the least number of parts that the columns are cut into.
+    `FOLD` columns share a running sum, `spans` is the least number of parts that the columns are cut into, and
+    `registers` the most that a thread may have.
     """
 
     BM: int
@@ -27,7 +32,9 @@ class Tile:
     STAGES: int = 3
     INNER: int = 3
     POLY: int = 0
+    FOLD: int = 4
     spans: int = 1
+    registers: int | None = None
 
     def with_differences(self) -> Tile:
         """The same tile for direct differences, which need registers."""
@@ -48,19 +55,19 @@ def tile(layouts: list[Layout], t: int, *, roots: bool) -> Tile:
         return Tile(64, 64, POLY=-1)
     sums = sum(grid.sums for grid in layouts)
     if not all(grid.resident for grid in layouts):
-        return _chunked(sums, t)
+        return _chunked(sums, sum(len(grid.blocks) for grid in layouts), t)
     if t > 1:
         return _many(sum(grid.width for grid in layouts), t)
     products = sum(grid.products for grid in layouts)
     if sums == 0:
-        return Tile(32, 128, STAGES=1)
+        return Tile(32, 128, STAGES=1, FOLD=1)
     if sums > 1:
-        return Tile(64, 64, STAGES=2, POLY=2)
-    if products > 200:
-        return Tile(128, 64, STAGES=2, POLY=1 if roots else 0)
-    if roots:
-        return Tile(64, 64, STAGES=2, POLY=2) if products <= 64 else Tile(128, 64, STAGES=2, POLY=2)
-    return Tile(64, 128, STAGES=3, POLY=1) if products <= 64 else Tile(128, 128, STAGES=2, POLY=1)
+        return Tile(64, 64, STAGES=2, POLY=3, spans=8)
+    if products <= 64:
+        return Tile(128, 64, STAGES=2, POLY=4 if roots else 2, spans=8)
+    if products <= 200:
+        return Tile(128, 64, STAGES=2, POLY=4 if roots else 1, registers=96, spans=8 if roots else 4)
+    return Tile(128, 64, STAGES=2, POLY=2 if roots else 1, spans=4)
 
 
 def _many(width: int, t: int) -> Tile:
@@ -69,9 +76,14 @@ def _many(width: int, t: int) -> Tile:
     return Tile(128, 64, warps=8, STAGES=2 if width <= 128 else 1)
 
 
-def _chunked(sums: int, t: int) -> Tile:
+def _chunked(sums: int, blocks: int, t: int) -> Tile:
     if sums > 2 or (sums > 1 and t > 1):
-        return Tile(64, 64, STAGES=1, INNER=2)
-    if t > 1:
-        return Tile(128, 128 if t <= 32 else 64, warps=8, STAGES=1)
-    return Tile(128, 256, warps=8, STAGES=1, INNER=4) if sums == 1 else Tile(128, 128, warps=8, STAGES=1)
+        size = Tile(64, 64, STAGES=1)
+    elif t > 1:
+        size = Tile(128, 128 if t <= 32 else 64, warps=8, STAGES=1)
+    elif sums > 1:
+        size = Tile(128, 128, warps=8, STAGES=1)
+    else:
+        size = Tile(128, 256, warps=8, STAGES=1, FOLD=2)
+    columns = blocks * CHUNK * (size.BM + size.BN)
+    return replace(size, INNER=max(1, min(size.INNER, CHUNKS_ON_CHIP // columns)))

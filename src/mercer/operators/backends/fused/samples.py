@@ -1,0 +1,277 @@
+"""Two samples on their way into the fused loops.
+
+The precision of each distance and inner product is decided here, before any product, from the number of columns and
+from R2 = max |(x - mean) / length_scale|^2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.symbols import Program, Statistic
+from mercer.kernels.pair import as_scale, row_values, vectors
+from mercer.operators.backends.fused.layout import RESIDENT_TOGETHER, layout
+from mercer.operators.backends.fused.operands import Operands
+from mercer.operators.backends.fused.packing import Scaling, norms, pack
+from mercer.operators.backends.fused.profile import profile
+from mercer.operators.backends.fused.source import Differences, Ends, Input, Products
+from mercer.operators.backends.fused.tiles import interpreted
+
+FAST_RADIUS = 25.0
+"""Largest R2 at which one sum of half-precision products keeps 2e-6."""
+
+DEEP_RADIUS = 1e4
+"""Largest R2 at which exact leading products and a sum of the rest keep 2e-6."""
+
+GAUSSIAN_UNIT = 0.5 / math.log(2.0)
+"""The factor of a Gaussian's squared distance; steeper exponents count as a shorter length scale."""
+
+NEAR = {"fast": 1e-4, "deep": 1e-6}
+"""Share of the squared radius below which squared distances are taken again from differences."""
+
+LARGEST_SPLIT = 64
+"""Columns up to which exact leading products cost less than looking for near points."""
+
+FEW_FEATURES = 2
+"""Up to here, for kernels not smooth at zero, nearly every tile has near points: all distances are differences."""
+
+HALF_PRECISION_TARGET = 4096.0
+"""Inner products are scaled by a power of two so that their terms stay near this, well inside the range of fp16."""
+
+TRUNCATION = 0.36 * 2.0**-25
+"""Mean relative loss of a sum per product of 16 columns, measured: tensor cores truncate each partial sum."""
+
+STEADY_TRUNCATION = {True: 0.2 * 2.0**-25, False: 0.64 * 2.0**-25}
+"""The most that the loss of points in one cluster differs from the mean, for resident rows and for chunks, measured."""
+
+FEW_PRODUCTS = 200
+"""Columns of products up to which truncation is no matter."""
+
+LARGEST_LOSS = 4e-6
+"""Estimate of the error by truncation above which sums are taken with more care; the error itself is a third."""
+
+ROUNDED_LOSS = 1.5e-7
+"""Mean relative loss of sums that are rounded after each chunk, measured."""
+
+PROBED_ROWS = 2048
+"""Rows of each sample that tell whether truncated sums do harm."""
+
+Pair = tuple[Tensor, Tensor]
+
+
+def samples_of(program: Program, x: Points, z: Points, pad: int) -> Samples:
+    """Both samples for a reduced program, to be padded to multiples of `pad` rows."""
+    found = Samples(x, z, pad).read(program)
+    several = len(found.parts) > 1
+    return Samples(x, z, pad, chunked=True).read(program) if several and found.width > RESIDENT_TOGETHER else found
+
+
+@dataclass
+class Samples:
+    """Both samples, decided on input by input; `operands` are packed when first asked for and kept."""
+
+    x: Points
+    z: Points
+    pad: int
+    chunked: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.device = vectors(self.x).device
+        self.rows = tuple(max(1, -(-len(points) // self.pad)) * self.pad for points in (self.x, self.z))
+        self.parts: list[tuple[Products, Scaling, Pair, tuple[Pair, Pair]]] = []
+        self.lines: tuple[list[Tensor], list[Tensor]] = ([], [])
+        self.width = 0
+        self.weights: Pair | None = None
+
+    def read(self, program: Program) -> Samples:
+        """Decide on every input of the program."""
+        given = {i: self.inner_unit(s) for i, s in enumerate(program.inputs) if s.kind == "inner"}
+        self.text = profile(program, given)
+        self.constants = list(self.text.constants) or [0.0]
+        self.inputs = tuple(self.input(i, s, i in program.exact) for i, s in enumerate(program.inputs))
+        features = sum(4 * len(scaling.scale) for _, scaling, _, _ in self.parts)
+        lines = 4 * max(sum(map(len, lines)) for lines in self.lines)
+        self.row_bytes = 2 * self.width + lines + features + 16 * len(self.parts)
+        return self
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the packed data, and of what is needed to pack them: squared norms, copies of features."""
+        return sum(self.rows) * self.row_bytes
+
+    @cached_property
+    def operands(self) -> Operands:
+        """What the loops read; the samples themselves are let go."""
+        A, B, P, Q = self._packed(0), self._packed(1), self._stacked(0), self._stacked(1)
+        self.parts, self.lines = [], ([], [])
+        C = torch.tensor(self.constants, dtype=torch.float32, device=self.device)
+        return Operands(A, B, P, Q, C, self.text, self.inputs, self.weights)
+
+    def input(self, i: int, statistic: Statistic, exact: bool) -> Input:
+        """Choose how the loops get a statistic in the units of the text; `exact` ones matter near zero."""
+        unit = self.text.units[i]
+        match statistic.kind:
+            case "left" | "right":
+                return self._ends(statistic, unit)
+            case "inner":
+                return self._inner(statistic, unit)
+            case "l1_distance":
+                return self._differences(statistic, unit, "l1")
+        return self._squared_distance(i, statistic, exact)
+
+    def _squared_distance(self, i: int, statistic: Statistic, exact: bool) -> Input:
+        unit = self.text.units[i]
+        samples = self._features(statistic)
+        d = samples[0].shape[1]
+        length = as_scale(statistic.length_scale, samples[1][:1].double())
+        scale = torch.as_tensor(math.sqrt(unit) / length, dtype=torch.float64, device=self.device).expand(d)
+        mean = samples[1].mean(0, dtype=torch.float64)
+        scaling = Scaling(mean, scale.contiguous(), torch.zeros_like(mean), 1.0, -2.0)
+        squares = self._norms(scaling, samples)
+        largest = _largest(squares)
+        is_exponent = (i, 1.0) in self.text.exponents
+        radius = largest / (min(unit, GAUSSIAN_UNIT) if is_exponent else unit)
+        if radius > DEEP_RADIUS or (exact and d <= FEW_FEATURES):
+            if radius > FAST_RADIUS:
+                self.notes.append(f"direct differences, since R2 = {radius:.3g}")
+            return self._differences(statistic, unit, "l2")
+        precision, guarded = "fast", exact
+        if radius > FAST_RADIUS:
+            precision = "deep"
+            self.notes.append(f"three-term products, since R2 = {radius:.3g}")
+        elif self._truncation_harms(scaling, samples, unit):
+            precision = "split" if layout(d, "fast").resident else "rounded"
+            self.notes.append(f"sums with more care ({precision}), since points cluster in {d:,} columns")
+        elif exact and self.text.only_rooted(i) and layout(d, "split").products <= LARGEST_SPLIT:
+            precision, guarded = "split", False
+        if precision in ("split", "deep"):
+            scaling = replace(scaling, step=_grid(largest))
+            squares = self._norms(scaling, samples, third=precision == "deep")
+        elif self.text.lines == (f"v0 = exp2_of_minus(q{i}, POLY)",) and layout(d, "bare").resident and not guarded:
+            precision, scaling = "bare", replace(scaling, quadratic=0.0)
+            self.weights = torch.exp2(-squares[0][0]), torch.exp2(-squares[1][0])
+        item = self._products(precision, scaling, samples, squares)
+        item = replace(item, reach=4.0 * largest)
+        if not guarded and item.layout.resident:
+            return item
+        self.constants.append(NEAR["deep" if precision == "deep" else "fast"] * largest)
+        near = len(self.constants) - 1
+        return replace(item, exact=self._differences(statistic, unit, "l2"), near=near)
+
+    def _truncation_harms(self, scaling: Scaling, samples: Pair, unit: float) -> bool:
+        """Whether the loss of truncated sums would be seen, by the products of some rows with a Gaussian."""
+        fast = layout(samples[0].shape[1], "fast")
+        if fast.products <= FEW_PRODUCTS:
+            return False
+        a, b = (rows[:: max(1, len(rows) // PROBED_ROWS)] for rows in samples)
+        a, b = (((rows - scaling.shift) * scaling.scale).float() for rows in (a, b))
+        inner = a @ b.T
+        exponent = 2.0 * inner - a.square().sum(1, keepdim=True) - b.square().sum(1)
+        weight = torch.exp2((GAUSSIAN_UNIT / unit) * exponent.double())
+        if self.x is self.z:  # the diagonal is exact
+            weight.fill_diagonal_(0.0)
+        loss = math.log(2.0) * STEADY_TRUNCATION[fast.resident] * fast.products / 16
+        return loss * float((2.0 * weight * inner).norm()) > LARGEST_LOSS * float(weight.norm())
+
+    def inner_unit(self, statistic: Statistic) -> float:
+        """The power of four that brings the terms of an inner product near `HALF_PRECISION_TARGET`."""
+        samples = self._features(statistic)
+        mean = samples[1].mean(0, dtype=torch.float64)
+        scaling = Scaling(mean, torch.ones_like(mean), torch.zeros_like(mean), 1.0, 1.0)
+        bound = 2.0 * _largest(self._norms(scaling, samples)) + float(mean.square().sum())
+        return 4.0 ** math.floor(0.5 * math.log2(HALF_PRECISION_TARGET / bound)) if bound else 1.0
+
+    def _inner(self, statistic: Statistic, unit: float) -> Input:
+        """x.z = y.y' + y.mean + y'.mean + |mean|^2 of the centred rows y."""
+        samples = self._features(statistic)
+        mean = samples[1].mean(0, dtype=torch.float64)
+        scale = torch.full_like(mean, math.sqrt(unit))
+        half = 0.5 * unit * float(mean.square().sum())
+        scaling = Scaling(mean, scale, mean * scale, 0.0, 1.0, offset=half)
+        d = len(mean)
+        if layout(d, "fast").resident:
+            return self._products("fast", scaling, samples, self._norms(scaling, samples))
+        self.notes.append(f"exact leading products, since inner products have {d:,} columns")
+        centred = replace(scaling, linear=torch.zeros_like(mean), quadratic=1.0, offset=0.0)
+        scaling = replace(scaling, step=_grid(_largest(self._norms(centred, samples))))
+        return self._products("split", scaling, samples, self._norms(scaling, samples))
+
+    def _products(self, precision: str, scaling: Scaling, samples: Pair, squares: tuple[Pair, Pair]) -> Products:
+        item = Products(layout(samples[0].shape[1], precision, chunked=self.chunked), self.width)
+        self.width += item.layout.width
+        if precision in ("fast", "bare", "rounded") and not interpreted():
+            loss = ROUNDED_LOSS if item.layout.rounded else TRUNCATION * item.layout.products / 16
+            scaling = replace(scaling, gain=1.0 + loss)
+        self.parts.append((item, scaling, samples, squares))
+        return item
+
+    def _differences(self, statistic: Statistic, unit: float, metric: str) -> Differences:
+        samples = self._features(statistic)
+        power = 1 if metric == "l1" else 2
+        length = as_scale(statistic.length_scale, samples[1][:1].double())
+        weights = unit * torch.as_tensor(length, dtype=torch.float64, device="cpu").flatten() ** -power
+        left, right = (self._keep(side, _repeat_last(samples[side], self.rows[side]).T) for side in (0, 1))
+        first = len(self.constants)
+        self.constants += weights.tolist()
+        return Differences(samples[0].shape[1], left, right, first, len(weights) == 1, metric)
+
+    def _ends(self, statistic: Statistic, unit: float) -> Ends:
+        side = 0 if statistic.kind == "left" else 1
+        points = warped(statistic, (self.x, self.z)[side])
+        assert statistic.function is not None
+        values = (row_values(statistic.function, points).double() * unit).float()
+        return Ends(statistic.kind, self._keep(side, _repeat_last(values, self.rows[side]).unsqueeze(0)))
+
+    def _keep(self, side: int, lines: Tensor) -> int:
+        start = sum(map(len, self.lines[side]))
+        self.lines[side].append(lines)
+        return start
+
+    def _features(self, statistic: Statistic) -> Pair:
+        a, b = (vectors(warped(statistic, points)).detach() for points in (self.x, self.z))
+        return a.float().contiguous(), b.float().contiguous()
+
+    def _norms(self, scaling: Scaling, samples: Pair, *, third: bool = False) -> tuple[Pair, Pair]:
+        left, right = (norms(scaling, samples[i], self.rows[i], third=third) for i in (0, 1))
+        return left, right
+
+    def _packed(self, side: int) -> Tensor:
+        """The packed columns of one sample."""
+        out = torch.empty(self.rows[side], max(self.width, 1), dtype=torch.float16, device=self.device)
+        for item, scaling, samples, squares in self.parts:
+            pack(item.layout, scaling, samples[side], squares[side], side, out, item.start)
+        return out
+
+    def _stacked(self, side: int) -> Tensor:
+        """The features and end values of one sample, one line each."""
+        if not self.lines[side]:
+            return torch.zeros(1, self.rows[side], device=self.device)
+        return torch.cat(self.lines[side]).contiguous()
+
+
+def warped(statistic: Statistic, points: Points) -> Points:
+    """The points that a statistic sees."""
+    for warp in statistic.warps:
+        points = warp(points)
+    return points
+
+
+def _repeat_last(rows: Tensor, count: int) -> Tensor:
+    """Padded to `count` rows with copies of the last one."""
+    return rows if len(rows) == count else torch.cat([rows, rows[-1:].expand(count - len(rows), *rows.shape[1:])])
+
+
+def _grid(largest: float) -> float:
+    """A step so coarse that sums of products of its multiples, rows of at most this squared norm, are exact."""
+    return 2.0 ** max(-14, math.ceil(math.log2(math.sqrt(largest) / 2040.0)) if largest else -14)
+
+
+def _largest(squares: tuple[Pair, Pair]) -> float:
+    return float(torch.stack([s.max() for s, _ in squares]).max())
