@@ -1,7 +1,9 @@
 """Lazy Gram matrices that multiply without being stored."""
 
 from mercer.operators.base import Operator
+from mercer.operators.centred import Centred
 from mercer.operators.gram import GramOperator, gram
+from mercer.operators.stored import Stored
 from mercer.operators.weighted import Weighted
 
-__all__ = ["GramOperator", "Operator", "Weighted", "gram"]
+__all__ = ["Centred", "GramOperator", "Operator", "Stored", "Weighted", "gram"]

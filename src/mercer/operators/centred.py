@@ -55,7 +55,7 @@ class Centred(Operator):
         return self._shifted(self.op._rows(index), self.means[index.to(self.device)])
 
     def _diag(self) -> Tensor:
-        return self.op._diag() - 2.0 * self.means + self.means.mean()
+        return (self.op._diag() - 2.0 * self.means + self.means.mean()).clamp(min=0.0)
 
     def _shifted(self, rows: Tensor, left: Tensor) -> Tensor:
         shift = self.means - self.means.mean()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from mercer.core.arrays import new_matrix
 from mercer.core.memory import readable, require
 from mercer.operators.backends.precision import full_precision
 
@@ -94,7 +95,8 @@ class Tiles(ABC):
                     square.copy_(square.triu() + square.triu(1).T)
 
     def _plain_product(self, V: Tensor, layout: Layout) -> Tensor:
-        out = V.new_empty(self.shape[0], *V.shape[1:])
+        n = self.shape[0]
+        out = new_matrix(n, V.shape[1], V.dtype, V.device) if V.ndim == 2 else V.new_empty(n)
         with self._evaluating(layout) as strip_of:
             for rows in slices(0, self.shape[0], layout.rows):
                 strip = strip_of(rows)

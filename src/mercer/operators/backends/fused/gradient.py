@@ -18,7 +18,7 @@ from mercer.kernels.inner import Coordinate
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.fused.formulas import derivatives, is_zero, reduced, times_sign
 from mercer.operators.backends.fused.gram import FusedGram
-from mercer.operators.backends.fused.samples import warped
+from mercer.operators.backends.fused.probe import warped
 
 
 @dataclass

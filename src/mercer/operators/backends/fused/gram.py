@@ -13,7 +13,8 @@ from mercer.kernels.pair import row_values, vectors
 from mercer.operators.backends.fused.formulas import evaluate, merged, reduced
 from mercer.operators.backends.fused.launch import MOST_COLUMNS, dense, diagonal, multiply
 from mercer.operators.backends.fused.operands import Operands
-from mercer.operators.backends.fused.samples import Samples, samples_of, warped
+from mercer.operators.backends.fused.probe import warped
+from mercer.operators.backends.fused.samples import Samples, samples_of
 from mercer.operators.backends.fused.tiles import INTERPRETED_PAD, PAD, interpreted
 
 

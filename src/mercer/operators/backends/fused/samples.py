@@ -19,6 +19,7 @@ from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.fused.layout import RESIDENT_TOGETHER, layout
 from mercer.operators.backends.fused.operands import Operands
 from mercer.operators.backends.fused.packing import Scaling, norms, pack
+from mercer.operators.backends.fused.probe import truncation_harms, warped
 from mercer.operators.backends.fused.profile import profile
 from mercer.operators.backends.fused.source import Differences, Ends, Input, Products
 from mercer.operators.backends.fused.tiles import interpreted
@@ -47,20 +48,11 @@ HALF_PRECISION_TARGET = 4096.0
 TRUNCATION = 0.36 * 2.0**-25
 """Mean relative loss of a sum per product of 16 columns, measured: tensor cores truncate each partial sum."""
 
-STEADY_TRUNCATION = {True: 0.2 * 2.0**-25, False: 0.64 * 2.0**-25}
-"""The most that the loss of points in one cluster differs from the mean, for resident rows and for chunks, measured."""
-
-FEW_PRODUCTS = 200
-"""Columns of products up to which truncation is no matter."""
-
-LARGEST_LOSS = 4e-6
-"""Estimate of the error by truncation above which sums are taken with more care; the error itself is a third."""
+SPLIT_TRUNCATION = 2.0**-25
+"""The same for sums that begin with an exact part, which have their full size from the start."""
 
 ROUNDED_LOSS = 1.5e-7
 """Mean relative loss of sums that are rounded after each chunk, measured."""
-
-PROBED_ROWS = 2048
-"""Rows of each sample that tell whether truncated sums do harm."""
 
 Pair = tuple[Tensor, Tensor]
 
@@ -92,6 +84,7 @@ class Samples:
 
     def read(self, program: Program) -> Samples:
         """Decide on every input of the program."""
+        self.program = program
         given = {i: self.inner_unit(s) for i, s in enumerate(program.inputs) if s.kind == "inner"}
         self.text = profile(program, given)
         self.constants = list(self.text.constants) or [0.0]
@@ -146,13 +139,14 @@ class Samples:
         if radius > FAST_RADIUS:
             precision = "deep"
             self.notes.append(f"three-term products, since R2 = {radius:.3g}")
-        elif self._truncation_harms(scaling, samples, unit):
+        elif truncation_harms(self.program, i, self.x, self.z):
             precision = "split" if layout(d, "fast").resident else "rounded"
             self.notes.append(f"sums with more care ({precision}), since points cluster in {d:,} columns")
         elif exact and self.text.only_rooted(i) and layout(d, "split").products <= LARGEST_SPLIT:
             precision, guarded = "split", False
         if precision in ("split", "deep"):
-            scaling = replace(scaling, step=_grid(largest))
+            gain = self._split_gain(d) if precision == "split" else 1.0
+            scaling = replace(scaling, step=_grid(largest), scale=scaling.scale * math.sqrt(gain))
             squares = self._norms(scaling, samples, third=precision == "deep")
         elif self.text.lines == (f"v0 = exp2_of_minus(q{i}, POLY)",) and layout(d, "bare").resident and not guarded:
             precision, scaling = "bare", replace(scaling, quadratic=0.0)
@@ -165,20 +159,12 @@ class Samples:
         near = len(self.constants) - 1
         return replace(item, exact=self._differences(statistic, unit, "l2"), near=near)
 
-    def _truncation_harms(self, scaling: Scaling, samples: Pair, unit: float) -> bool:
-        """Whether the loss of truncated sums would be seen, by the products of some rows with a Gaussian."""
-        fast = layout(samples[0].shape[1], "fast")
-        if fast.products <= FEW_PRODUCTS:
-            return False
-        a, b = (rows[:: max(1, len(rows) // PROBED_ROWS)] for rows in samples)
-        a, b = (((rows - scaling.shift) * scaling.scale).float() for rows in (a, b))
-        inner = a @ b.T
-        exponent = 2.0 * inner - a.square().sum(1, keepdim=True) - b.square().sum(1)
-        weight = torch.exp2((GAUSSIAN_UNIT / unit) * exponent.double())
-        if self.x is self.z:  # the diagonal is exact
-            weight.fill_diagonal_(0.0)
-        loss = math.log(2.0) * STEADY_TRUNCATION[fast.resident] * fast.products / 16
-        return loss * float((2.0 * weight * inner).norm()) > LARGEST_LOSS * float(weight.norm())
+    def _split_gain(self, d: int) -> float:
+        """What brings back the mean loss of the sum after its exact part."""
+        split = layout(d, "split", chunked=self.chunked)
+        if interpreted() or len(split.passes) == 1:
+            return 1.0
+        return 1.0 + SPLIT_TRUNCATION * sum(split.shared(a, b) for a, b in split.passes[1]) / 16
 
     def inner_unit(self, statistic: Statistic) -> float:
         """The power of four that brings the terms of an inner product near `HALF_PRECISION_TARGET`."""
@@ -254,13 +240,6 @@ class Samples:
         if not self.lines[side]:
             return torch.zeros(1, self.rows[side], device=self.device)
         return torch.cat(self.lines[side]).contiguous()
-
-
-def warped(statistic: Statistic, points: Points) -> Points:
-    """The points that a statistic sees."""
-    for warp in statistic.warps:
-        points = warp(points)
-    return points
 
 
 def _repeat_last(rows: Tensor, count: int) -> Tensor:

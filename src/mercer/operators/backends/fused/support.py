@@ -12,8 +12,8 @@ from mercer.core.errors import NotTraceable
 from mercer.core.symbols import Program
 from mercer.operators.backends.fused.formulas import merged, reduced
 from mercer.operators.backends.fused.layout import RESIDENT_COLUMNS, RESIDENT_TOGETHER, layout
+from mercer.operators.backends.fused.probe import warped
 from mercer.operators.backends.fused.profile import profile
-from mercer.operators.backends.fused.samples import warped
 from mercer.operators.backends.fused.tiles import interpreted
 
 CAPABILITIES = 9, 10

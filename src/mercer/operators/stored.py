@@ -1,0 +1,46 @@
+"""A matrix in memory as an operator."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import InputError
+from mercer.operators.base import Operator
+
+
+class Stored(Operator):
+    """The operator of a matrix that is there already.
+
+    >>> import torch
+    >>> Stored(torch.tensor([[1.0, 2.0], [2.0, 1.0]])) @ torch.ones(2)
+    tensor([3., 3.])
+    """
+
+    notes = ("stored",)
+
+    def __init__(self, matrix: Tensor) -> None:
+        if matrix.ndim != 2:
+            raise InputError(f"Stored needs a matrix, got shape {tuple(matrix.shape)}.")
+        self.matrix, self.like = matrix, Points(matrix)
+        self.shape, self.dtype, self.device = (matrix.shape[0], matrix.shape[1]), matrix.dtype, matrix.device
+
+    @property
+    def T(self) -> Stored:
+        """The transposed matrix."""
+        return Stored(self.matrix.T)
+
+    def matmul(self, V: Tensor) -> Tensor:
+        return self.matrix @ self._as_factor(V, "V", self.shape[1])
+
+    def _dense(self) -> Tensor:
+        return self.matrix.clone()
+
+    def _diag(self) -> Tensor:
+        return self.matrix.diagonal().clone()
+
+    def _rows(self, index: Tensor) -> Tensor:
+        return self.matrix[index.to(self.device)]
+
+    def _name(self) -> str:
+        return "matrix"
