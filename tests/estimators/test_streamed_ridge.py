@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from mercer import KernelRidge
-from mercer.core.errors import InputError
+from mercer.core.checkpoint import Checkpoint
+from mercer.core.errors import InputError, ModelFileError
 from mercer.core.rows import ArrayRows
 from mercer.kernels import Gaussian
 
@@ -67,3 +69,60 @@ def test_what_cannot_stream_is_refused():
         model.predict(ArrayRows(X[:, :2]))
     with pytest.raises(InputError, match="contains NaN: row 99"):
         KernelRidge(n_landmarks=10).fit(ArrayRows(np.where(np.arange(1500)[:, None] == 99, np.nan, X), y))
+
+
+class Failing(ArrayRows):
+    """A source whose tenth part fails when it is read for the second time: after the sample, in the pass."""
+
+    def __init__(self, error):
+        super().__init__(X, y, w, rows_at_once=100)
+        self.error, self.read_before = error, False
+
+    def load(self, part):
+        if part.before == 900:
+            if self.read_before:
+                raise self.error
+            self.read_before = True
+        return super().load(part)
+
+
+@pytest.mark.parametrize("options", [{"solver": "nystrom", "n_landmarks": 40}, {"solver": "random_features"}])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("gone")])
+def test_a_fit_goes_on_from_its_checkpoint_to_the_same_bits(options, error, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
+    path = tmp_path / "fit.checkpoint"
+    whole = KernelRidge(Gaussian(1.5), alpha=0.3, checkpoint=tmp_path / "other", **options)
+    expected = whole.fit(ArrayRows(X, y, w, rows_at_once=100)).predict(NEW)
+    model = KernelRidge(Gaussian(1.5), alpha=0.3, checkpoint=path, verbose=True, **options)
+    with pytest.raises(type(error)):
+        model.fit(Failing(error))
+    assert path.exists()
+    model.fit(ArrayRows(X, y, w, rows_at_once=100))
+    assert "going on after" in capsys.readouterr().out
+    np.testing.assert_array_equal(model.predict(NEW), expected)
+    assert model.lambda_ == whole.lambda_
+    assert not path.exists()
+
+
+def test_a_checkpoint_of_another_fit_or_a_damaged_one_is_refused(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    Checkpoint(path, {"rows": {}, "parameters": {}}).save(1, {"gram": torch.ones(1, 1)})
+    model = KernelRidge(solver="nystrom", n_landmarks=10, checkpoint=path)
+    with pytest.raises(InputError, match=r"belongs to another fit \(rows, parameters differ\)"):
+        model.fit(ArrayRows(X, y))
+    path.write_bytes(b"damaged")
+    with pytest.raises(ModelFileError, match=r"fit.checkpoint"):
+        model.fit(ArrayRows(X, y))
+
+
+def test_a_disk_that_is_full_costs_the_checkpoint_but_not_the_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
+
+    def full(*_, **__):
+        raise ModelFileError("no space left on device")
+
+    monkeypatch.setattr("mercer.core.checkpoint.write_model", full)
+    model = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=10, checkpoint=tmp_path / "c")
+    with pytest.warns(UserWarning, match="no space left"):
+        model.fit(ArrayRows(X, y, rows_at_once=100))
+    assert model.score(X, y) > 0.2

@@ -94,12 +94,15 @@ class StreamedBlocks:
         self.total_weight = 0.0
 
     def __iter__(self) -> Iterator[Block]:
-        total = 0.0
-        for _, chunk in read_ahead(self.source.read, self.source.parts()):
+        return self.after(0)
+
+    def after(self, done: int, weight: float = 0.0) -> Iterator[Block]:
+        """The blocks after the first so many parts, which have that weight."""
+        for _, chunk in read_ahead(self.source.read, self.source.parts()[done:]):
             block = self._block(chunk)
-            total += block.weight
+            weight += block.weight
             yield block
-        self.total_weight = total
+        self.total_weight = weight
 
     def sample(self, count: int, generator: torch.Generator) -> Block:
         """`count` rows drawn without replacement, as one block; what a preconditioner can be built from."""
@@ -113,9 +116,8 @@ class StreamedBlocks:
         return Block(self.expansion.at(Points(X, self.source.names), self.place), targets, weights)
 
 
-def counted(blocks: Iterable[Block], n: int, verbose: bool) -> Iterator[Block]:
+def counted(blocks: Iterable[Block], n: int, verbose: bool, done: int = 0) -> Iterator[Block]:
     """The blocks, with a line of progress after each."""
-    done = 0
     for block in blocks:
         yield block
         done += len(block.targets)

@@ -68,6 +68,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
     n_landmarks : of "nystrom" and "falkon"; by default 4 sqrt(n), between 500 and 4000.
     landmarks : "uniform", "pivoted", "leverage", or an array of points; see `mercer.solvers.choose_landmarks`.
     n_features : of "random_features", 1000 by default.
+    checkpoint : path of a file that keeps the state of a fit to a `RowSource`; the same fit goes on from there after
+        whatever ended it, and removes the file when it is done.
     verbose : print the progress of tuning, of passes and of iterations.
 
     Attributes
@@ -113,6 +115,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         n_landmarks: int | None = None,
         landmarks: Any = "uniform",
         n_features: int | None = None,
+        checkpoint: Any = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -129,6 +132,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.n_features = n_features
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

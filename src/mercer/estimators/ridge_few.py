@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import InputError
 from mercer.core.rows import RowSource
 from mercer.estimators.data import TrainingData
 from mercer.estimators.expansion import Centres, Expansion, Features, Placement, StreamedBlocks, counted
 from mercer.estimators.ridge_rows import RidgeFit
+from mercer.estimators.state import plain_params
 from mercer.selection.few import select_alpha_of_few
 from mercer.solvers.choose import landmark_count
 from mercer.solvers.falkon import Falkon
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from mercer.estimators.ridge_model import RidgeModel
 
 N_FEATURES = 1000
+HARMLESS = ("checkpoint", "verbose", "memory_budget", "device")
+"""Parameters that do not change what is computed."""
 
 
 def choose_expansion(model: RidgeModel, data: TrainingData, solver: str, n: int | None = None) -> Expansion:
@@ -54,20 +58,37 @@ def fit_source(
     """Fit to rows that are read in parts; landmarks are chosen among `some` of them."""
     expansion = choose_expansion(model, some, solver, source.n_rows)
     blocks = StreamedBlocks(expansion, source, model._place())
-    fitted = fit_blocks(model, expansion, blocks, source.n_rows, alpha, alphas, solver)
+    checkpoint = None
+    if model.checkpoint is not None:
+        parameters = {name: value for name, value in plain_params(model).items() if name not in HARMLESS}
+        checkpoint = Checkpoint(model.checkpoint, {"rows": source.identity(), "parameters": parameters})
+    fitted = fit_blocks(model, expansion, blocks, source.n_rows, alpha, alphas, solver, checkpoint)
+    if checkpoint is not None:
+        checkpoint.finish()
     model._seen = replace(model._seen, total_weight=blocks.total_weight)
     return fitted
 
 
 def fit_blocks(
-    model: RidgeModel, expansion: Expansion, blocks: Any, n: int, alpha: Any, alphas: Tensor | None, solver: str
+    model: RidgeModel,
+    expansion: Expansion,
+    blocks: Any,
+    n: int,
+    alpha: Any,
+    alphas: Tensor | None,
+    solver: str,
+    checkpoint: Checkpoint | None = None,
 ) -> RidgeFit:
     """Fit an expansion by one pass over the blocks of n rows or, for "falkon", by iterations over them."""
     place = model._place()
     if solver == "falkon":
         solution = Falkon(**model._options(solver, n)).solve(blocks, expansion.penalty(place), alpha)
         return RidgeFit(expansion, solution.value, alpha, solution)
-    sums = RunningSums.begin(expansion, place).add(counted(blocks, n, model.verbose))
+    sums = RunningSums.begin(expansion, place)
+    if checkpoint is None:
+        sums.add(counted(blocks, n, model.verbose))
+    else:
+        sums.add_with_checkpoint(blocks, checkpoint, model.verbose)
     if isinstance(alpha, str):
         spectrum = sums.spectrum()
         path = select_alpha_of_few(spectrum, blocks, alphas, alpha)
@@ -96,6 +117,31 @@ class RunningSums:
         """The sums with more rows."""
         more = NystromSums.of(blocks)
         self.sums = more if self.sums is None else self.sums.merge(more)
+        return self
+
+    def add_with_checkpoint(self, blocks: StreamedBlocks, checkpoint: Checkpoint, verbose: bool) -> RunningSums:
+        """The sums over a source, in a fixed order, from where a checkpoint left off."""
+        done, whole = 0, True
+        saved = checkpoint.load()
+        if saved is not None:
+            done, self.sums = saved[0], NystromSums.from_arrays(saved[1], blocks.place.device)
+        before = 0 if self.sums is None else self.sums.rows
+        if before and verbose:
+            print(f"going on after {before:,} rows from {checkpoint.path}", flush=True)
+        remaining = blocks.after(done, 0.0 if self.sums is None else self.sums.weight)
+        try:
+            for block in counted(remaining, blocks.source.n_rows, verbose, before):
+                part = NystromSums.of([block])
+                whole = False
+                self.sums = part if self.sums is None else self.sums.merge(part)
+                done, whole = done + 1, True
+                checkpoint.offer(done, self.sums.to_arrays)
+        except KeyboardInterrupt:
+            if self.sums is not None and whole:
+                checkpoint.save(done, self.sums.to_arrays())
+            raise
+        if self.sums is None:
+            raise InputError("There are no rows to learn from.")
         return self
 
     def spectrum(self) -> NystromSpectrum:

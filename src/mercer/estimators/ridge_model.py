@@ -57,6 +57,7 @@ class RidgeModel(KernelEstimator):
     n_landmarks: int | None
     landmarks: Any
     n_features: int | None
+    checkpoint: Any
     verbose: bool
 
     kernel_: Kernel

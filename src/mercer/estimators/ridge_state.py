@@ -15,6 +15,18 @@ from mercer.core.errors import InputError, ModelFileError
 from mercer.core.results import SolverReport
 from mercer.estimators.data import Seen, TrainingData
 from mercer.estimators.expansion import Centres, Features
+from mercer.estimators.state import (
+    float_array,
+    nothing_left,
+    plain_names,
+    plain_objects,
+    plain_params,
+    read_names,
+    read_params,
+    read_points,
+    remember_features,
+    typed,
+)
 from mercer.kernels import Kernel, from_dict, to_dict
 from mercer.selection import AlphaPath, Tuned
 from mercer.solvers import SOLVERS
@@ -31,17 +43,16 @@ def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain data and arrays from which `ridge_from_state` makes an equal model."""
     seen, path, expansion = model._seen, model.alpha_path_, model._expansion
     points = expansion.points if isinstance(expansion, Centres) else Points([])
-    names = getattr(model, "feature_names_in_", None)
     meta = {
-        "params": {name: _plain_param(name, value) for name, value in model.get_params(deep=False).items()},
+        "params": plain_params(model),
         "kernel": to_dict(model.kernel_),
         "solver": model._solver,
         "alpha": np.atleast_1d(model.alpha_).tolist(),
         "alpha_shared": isinstance(model.alpha_, float),
         "report": asdict(model.solver_report_),
         "seen": {name: getattr(seen, name) for name in SEEN} | {"dtype": _dtype_name(seen.dtype)},
-        "names": None if names is None else list(names),
-        "objects": None if points.is_tensor else _plain_objects(points.values),
+        "names": plain_names(model),
+        "objects": plain_objects(points),
         "criterion": None if path is None else path.criterion,
         "tuning": None if model.tuning_ is None else _plain_tuning(model.tuning_),
     }
@@ -64,55 +75,28 @@ def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
 def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[str, Tensor]) -> KernelRidge:
     """The model that `ridge_state` described."""
     arrays = dict(arrays)
-    model = cls(**{name: _param(name, value) for name, value in _typed(meta, "params", dict).items()})
-    seen = model._seen = _seen(_typed(meta, "seen", dict))
-    model._solver, model._seed, model._sums = _typed(meta, "solver", str), 0, None
-    model.kernel_ = from_dict(_typed(meta, "kernel", dict))
+    model = cls(**read_params(meta))
+    seen = model._seen = _seen(typed(meta, "seen", dict))
+    model._solver, model._seed, model._sums = typed(meta, "solver", str), 0, None
+    model.kernel_ = from_dict(typed(meta, "kernel", dict))
     model.tuning_ = _tuning(meta["tuning"])
-    model.solver_report_ = _report(_typed(meta, "report", dict))
+    model.solver_report_ = _report(typed(meta, "report", dict))
     model.alpha_path_ = _path(meta["criterion"], arrays, seen.n_targets)
-    model._loo = _float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
-    names = _names(meta)
+    model._loo = float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
+    names = read_names(meta)
     expansion, m, d = _expansion(model.kernel_, meta, arrays, names)
     model._data = _training_data(expansion, seen, arrays) if model._solver in SOLVERS else None
-    if d is not None:
-        model.n_features_in_ = d
-        if names is not None and len(names) != d:
-            raise ModelFileError(f"the entry 'names' is not a list of {d} strings")
-    if names is not None:
-        model.feature_names_in_ = np.asarray(names, dtype=object)
-    model._restore_fit(expansion, _float_array(arrays, "coef", (m, seen.n_targets)), _alpha(meta, seen.n_targets))
-    if arrays:
-        raise ModelFileError(f"the arrays {sorted(arrays)} do not belong to a KernelRidge")
+    remember_features(model, d, names)
+    model._restore_fit(expansion, float_array(arrays, "coef", (m, seen.n_targets)), _alpha(meta, seen.n_targets))
+    nothing_left(arrays, "KernelRidge")
     return model
 
 
 # Out
 
 
-def _plain_param(name: str, value: Any) -> Any:
-    if isinstance(value, Kernel):
-        return to_dict(value)
-    if isinstance(value, np.ndarray | np.generic | Tensor):
-        return value.tolist()
-    if isinstance(value, torch.device | torch.dtype):
-        return str(value).removeprefix("torch.")
-    if name == "random_state" and not isinstance(value, int | None):
-        return None  # a generator has no lasting meaning once it was used
-    return value
-
-
 def _dtype_name(dtype: torch.dtype | None) -> str | None:
     return None if dtype is None else str(dtype).removeprefix("torch.")
-
-
-def _plain_objects(objects: list[Any]) -> list[str]:
-    for i, item in enumerate(objects):
-        if not isinstance(item, str):
-            raise InputError(
-                f"X[{i}] is a {type(item).__name__}: only strings and numbers fit a model file. Use pickle instead."
-            )
-    return list(objects)
 
 
 def _plain_tuning(tuning: Tuned) -> dict[str, Any]:
@@ -126,28 +110,6 @@ def _plain_tuning(tuning: Tuned) -> dict[str, Any]:
 
 
 # In
-
-
-def _typed(meta: dict[str, Any], name: str, kind: Any) -> Any:
-    value = meta[name]
-    if not isinstance(value, kind):
-        raise ModelFileError(f"the entry {name!r} is {value!r:.60}")
-    return value
-
-
-def _param(name: str, value: Any) -> Any:
-    if name == "kernel" and isinstance(value, dict):
-        return from_dict(value)
-    if isinstance(value, dict):
-        raise ModelFileError(f"the parameter {name!r:.60} is an object")
-    return value
-
-
-def _float_array(arrays: dict[str, Tensor], name: str, shape: tuple[int, ...]) -> Tensor:
-    array = arrays.pop(name)
-    if array.dtype != torch.float64 or tuple(array.shape) != shape:
-        raise ModelFileError(f"array {name!r} is {array.dtype} {tuple(array.shape)}, expected float64 {shape}")
-    return array
 
 
 def _seen(values: dict[str, Any]) -> Seen:
@@ -176,7 +138,7 @@ def _expansion(
         except InputError as error:
             raise ModelFileError(str(error)) from None
         return Features(features), features.n_features, features.frequencies.shape[1]
-    points = _points(meta, arrays, names)
+    points = read_points(meta, arrays, names)
     return Centres(kernel, points), len(points), points.values.shape[1] if points.is_tensor else None
 
 
@@ -184,38 +146,17 @@ def _training_data(expansion: Centres | Features, seen: Seen, arrays: dict[str, 
     if not isinstance(expansion, Centres):
         raise ModelFileError("array 'targets' does not belong to a model of random features")
     rows = expansion.points
-    targets = _float_array(arrays, "targets", (seen.n_rows, seen.n_targets))
+    targets = float_array(arrays, "targets", (seen.n_rows, seen.n_targets))
     if len(rows) != seen.n_rows:
         raise ModelFileError(f"there are {len(rows)} rows but {seen.n_rows} targets")
-    weights = _float_array(arrays, "weights", (len(rows),)) if "weights" in arrays else None
+    weights = float_array(arrays, "weights", (len(rows),)) if "weights" in arrays else None
     if weights is not None and bool((weights < 0).any()):
         raise ModelFileError("array 'weights' has negative entries")
     return TrainingData(rows, targets, weights, seen.one_target, seen.torch_in)
 
 
-def _names(meta: dict[str, Any]) -> tuple[str, ...] | None:
-    names = meta["names"]
-    if names is None:
-        return None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ModelFileError("the entry 'names' is not a list of strings")
-    return tuple(names)
-
-
-def _points(meta: dict[str, Any], arrays: dict[str, Tensor], names: tuple[str, ...] | None) -> Points:
-    objects = meta["objects"]
-    if objects is not None:
-        if not isinstance(objects, list) or not all(isinstance(item, str) for item in objects):
-            raise ModelFileError("the entry 'objects' is not a list of strings")
-        return Points(objects)
-    X = arrays.pop("X")
-    if X.ndim != 2 or 0 in X.shape or X.dtype not in (torch.float32, torch.float64):
-        raise ModelFileError(f"array 'X' is {X.dtype} {tuple(X.shape)}")
-    return Points(X, names)
-
-
 def _alpha(meta: dict[str, Any], n_targets: int) -> float | Tensor:
-    values, shared = _typed(meta, "alpha", list), _typed(meta, "alpha_shared", bool)
+    values, shared = typed(meta, "alpha", list), typed(meta, "alpha_shared", bool)
     if len(values) != (1 if shared else n_targets) or not all(isinstance(v, int | float) and v >= 0 for v in values):
         raise ModelFileError(f"the entry 'alpha' is {values!r:.60}")
     return float(values[0]) if shared else torch.tensor(values, dtype=torch.float64)
@@ -236,9 +177,9 @@ def _path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> AlphaPat
         raise ModelFileError(f"the entry 'criterion' is {criterion!r:.60}")
     k = len(arrays["path_alphas"])
     parts = {
-        "alphas": _float_array(arrays, "path_alphas", (k,)),
-        "errors": _float_array(arrays, "path_errors", (k, n_targets)),
-        "alpha": _float_array(arrays, "path_alpha", (n_targets,)),
+        "alphas": float_array(arrays, "path_alphas", (k,)),
+        "errors": float_array(arrays, "path_errors", (k, n_targets)),
+        "alpha": float_array(arrays, "path_alpha", (n_targets,)),
         "at_edge": arrays.pop("path_at_edge").to(torch.bool),
     }
     return AlphaPath(**parts, criterion=criterion)

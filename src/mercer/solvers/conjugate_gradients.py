@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mercer.core.checkpoint import Checkpoint
+
 Map = Callable[[Tensor, Tensor], Tensor]
 """A linear map of columns V (n, k); the second argument says which right-hand sides they belong to."""
 
@@ -21,6 +23,11 @@ ROUNDING = 10
 DIVERGED = 1e8
 
 EPS = torch.finfo(torch.float64).eps
+
+OF_ALL = ("best", "residual", "fate")
+MATRICES = ("X", "R", "P", "previous")
+VECTORS = ("columns", "rho", "fresh", "broken", "strikes", "anchor", "stretch", "goal")
+"""The state of a search: of all columns, and of those that are still running."""
 
 CONVERGED, RUNNING, STAGNATED, DIVERGING, INDEFINITE, INTERRUPTED = range(6)
 
@@ -46,6 +53,7 @@ def conjugate_gradients(
     accurate: Map | None = None,
     start: Tensor | None = None,
     callback: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Iterates:
     r"""Solve M x = b for each column b of B (n, t), in float64 with products of any precision.
 
@@ -56,6 +64,7 @@ def conjugate_gradients(
 
     `precision` is the rounding error of `product`. Where a float64 version of it is given as `accurate`, that is what
     true residuals are computed with, each time a hundredth of the last one seems to be left: iterative refinement.
+    A `checkpoint` keeps the state in a file, and a search that finds one goes on from there as if nothing had happened.
 
     References: Hestenes and Stiefel, *Methods of conjugate gradients for solving linear systems*, 1952; van der Vorst
     and Ye, *Residual replacement strategies for Krylov subspace iterative methods*, 2000.
@@ -68,6 +77,10 @@ def conjugate_gradients(
     search = _Search(product, accurate, precondition, B, tol, precision, start)
     every = CHECK_EVERY if accurate is None else CHECK_ACCURATELY_EVERY
     iterations = 0
+    saved = None if checkpoint is None else checkpoint.load()
+    if saved is not None:
+        iterations = saved[0]
+        search.restore(saved[1])
     try:
         while len(search.columns) and iterations < max_iter:
             search.step()
@@ -76,6 +89,8 @@ def conjugate_gradients(
                 callback(iterations, search.largest())
             if iterations % every == 0 or iterations == max_iter or search.has_to_be_checked():
                 search.check()
+            if checkpoint is not None:
+                checkpoint.offer(iterations, search.state)
     except KeyboardInterrupt:
         search.fate[search.columns] = INTERRUPTED
     return Iterates(search.best, search.residual, search.fate, iterations)
@@ -172,10 +187,19 @@ class _Search:
         self.fresh |= lost
         self._keep(fate == RUNNING)
 
+    def state(self) -> dict[str, Tensor]:
+        """Everything that the next step depends on."""
+        return {name: getattr(self, name).contiguous() for name in (*OF_ALL, *MATRICES, *VECTORS)}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on from a state."""
+        for name, value in state.items():
+            setattr(self, name, value.to(self.B.device))
+
     def _keep(self, running: Tensor) -> None:
         if bool(running.all()):
             return
-        for name in ("X", "R", "P", "previous"):
+        for name in MATRICES:
             setattr(self, name, getattr(self, name)[:, running])
-        for name in ("columns", "rho", "fresh", "broken", "strikes", "anchor", "stretch", "goal"):
+        for name in VECTORS:
             setattr(self, name, getattr(self, name)[running])

@@ -48,7 +48,7 @@ class NystromSums:
             raise InputError(f"NystromSums(m={m}, t={t}): needs at least one landmark and one target.")
         self.gram = torch.zeros(m, m, dtype=torch.float64, device=device)
         self.cross = torch.zeros(m, t, dtype=torch.float64, device=device)
-        self.rows = 0
+        self.rows, self.weight = 0, 0.0
 
     @classmethod
     def of(cls, blocks: Iterable[Block]) -> NystromSums:
@@ -60,6 +60,21 @@ class NystromSums:
             sums.add_block(block)
         if sums is None:
             raise InputError("There are no rows to learn from.")
+        return sums
+
+    def to_arrays(self) -> dict[str, Tensor]:
+        """The sums as plain arrays, which a file can hold."""
+        counts = torch.tensor([float(self.rows), self.weight], dtype=torch.float64)
+        return {"gram": self.gram, "cross": self.cross, "counts": counts}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Tensor], device: torch.device | str = "cpu") -> NystromSums:
+        """The sums that `to_arrays` wrote."""
+        gram, cross, counts = (arrays[name].to(device=device, dtype=torch.float64) for name in ("gram", "cross", "counts"))
+        if gram.shape != (len(cross), len(cross)) or cross.ndim != 2 or counts.shape != (2,):
+            raise InputError(f"Arrays of shapes {tuple(gram.shape)} and {tuple(cross.shape)} are no sums.")
+        sums = cls(*cross.shape, device)
+        sums.gram, sums.cross, sums.rows, sums.weight = gram, cross, int(counts[0]), float(counts[1])
         return sums
 
     def add(self, K: Tensor, y: Tensor, w: Tensor | None = None) -> NystromSums:
@@ -77,6 +92,7 @@ class NystromSums:
         self.gram.addmm_(K.T, K)
         self.cross.addmm_(K.T, y)
         self.rows += len(K)
+        self.weight += float(len(K) if w is None else w.sum())
         return self
 
     def add_block(self, block: Block) -> NystromSums:
@@ -95,6 +111,7 @@ class NystromSums:
         self.gram += other.gram.to(self.gram)
         self.cross += other.cross.to(self.cross)
         self.rows += other.rows
+        self.weight += other.weight
         return self
 
     def prepare(self, K_mm: Any, basis: Tensor | None = None) -> NystromSpectrum:
