@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.rows import ArrayRows, ParquetRows, npy_rows, read_ahead, sample_rows
+from mercer.core.rows import ArrayRows, ParquetRows, chunk_rows, npy_rows, read_ahead, sample_rows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -39,11 +39,12 @@ def sources(folder):
     yield npy_rows(folder / "X.npy", folder / "y.npy", w)
     yield ArrayRows(torch.from_numpy(X), y, w)
     yield ParquetRows(folder, "price", weight="count")
+    yield chunk_rows((X[i : i + 90], y[i : i + 90], w[i : i + 90]) for i in range(0, 1000, 90))
 
 
 def test_every_source_gives_the_same_rows_in_order_also_after_pickling(folder):
-    for source in sources(folder):
-        source = pickle.loads(pickle.dumps(source))
+    for original in sources(folder):
+        source = pickle.loads(pickle.dumps(original))
         assert (source.n_rows, source.n_features, source.n_targets) == (1000, 3, 1)
         chunks = list(source)
         np.testing.assert_array_equal(torch.cat([chunk.X for chunk in chunks]), X)
@@ -137,3 +138,23 @@ def test_reading_ahead_keeps_the_order_and_passes_errors_on():
     assert list(read_ahead(read, [])) == []
     with pytest.raises(ValueError, match="three"):
         list(read_ahead(read, range(5)))
+
+
+def test_chunks_are_kept_on_disk_while_their_source_lives(tmp_path):
+    source = chunk_rows(iter([X[:600], X[600:]]), folder=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1
+    np.testing.assert_array_equal(torch.cat([chunk.X for chunk in source]), X)
+    del source
+    assert not list(tmp_path.iterdir())
+
+
+def test_chunks_that_do_not_fit_together_are_named(tmp_path):
+    for chunks, complaint in (
+        ([X[:5], X[5:9, :2]], "X of chunk 1 does not fit"),
+        ([(X[:5], y[:4])], "y of chunk 0 has 4 rows, X has 5"),
+        ([(X[:5], y[:5]), X[5:9]], "y of chunk 1 does not fit"),
+        ([], "gave no rows"),
+    ):
+        with pytest.raises(InputError, match=complaint):
+            chunk_rows(iter(chunks), folder=tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,84 @@
+"""Rows from an iterator of chunks, kept in temporary files so that they can be read again."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.core.rows.arrays import ArrayRows
+from mercer.core.rows.source import ROWS_AT_ONCE
+
+FILES = ("X", "y", "sample_weight")
+
+
+def chunk_rows(chunks: Iterable[Any], *, folder: Any = None, rows_at_once: int = ROWS_AT_ONCE) -> ArrayRows:
+    """Rows from an iterator of chunks, each X, (X, y) or (X, y, sample_weight).
+
+    A fit reads rows more than once and an iterator gives them once, so they are written to a temporary folder, by
+    default that of the system, which is removed with the source.
+
+    >>> source = chunk_rows((np.ones((2, 3)) * i, np.ones(2)) for i in range(4))
+    >>> source.n_rows, source.n_features
+    (8, 3)
+    """
+    place = Path(tempfile.mkdtemp(prefix="mercer-rows-", dir=folder))
+    try:
+        arrays = _spool(chunks, place)
+        source = ArrayRows(*arrays, rows_at_once=rows_at_once, name="the chunks")
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    weakref.finalize(source, shutil.rmtree, place, ignore_errors=True)
+    return source
+
+
+def _spool(chunks: Iterable[Any], place: Path) -> list[np.ndarray | None]:
+    """Append every chunk to one file for each kind of array, and map the files."""
+    shapes: list[tuple[int, ...] | None] = []
+    dtypes: list[Any] = []
+    counts = [0, 0, 0]
+    files = [(place / name).open("wb") for name in FILES]
+    try:
+        for number, chunk in enumerate(chunks):
+            parts = [_plain(part) for part in (chunk if isinstance(chunk, tuple) else (chunk,))]
+            parts += [None] * (3 - len(parts))
+            if not shapes:
+                shapes = [None if part is None else part.shape[1:] for part in parts]
+                dtypes = [_kept(part, i) for i, part in enumerate(parts)]
+            for i, part in enumerate(parts):
+                shape = None if part is None else part.shape[1:]
+                if shape != shapes[i]:
+                    raise InputError(f"{FILES[i]} of chunk {number} does not fit to the chunks before it.")
+                if part is not None:
+                    n = len(part) if parts[0] is None else len(parts[0])
+                    if len(part) != n:
+                        raise InputError(f"{FILES[i]} of chunk {number} has {len(part)} rows, X has {n}.")
+                    files[i].write(np.ascontiguousarray(part, dtype=dtypes[i]).tobytes())
+                    counts[i] += len(part)
+    finally:
+        for file in files:
+            file.close()
+    if not shapes or counts[0] == 0:
+        raise InputError("The iterator gave no rows.")
+    return [
+        None if shape is None else np.memmap(place / name, dtype=dtype, mode="r", shape=(count, *shape))
+        for name, shape, dtype, count in zip(FILES, shapes, dtypes, counts, strict=True)
+    ]
+
+
+def _plain(part: Any) -> np.ndarray | None:
+    return part.detach().cpu().numpy() if isinstance(part, Tensor) else None if part is None else np.asarray(part)
+
+
+def _kept(part: np.ndarray | None, i: int) -> Any:
+    """The type that is written: float32 rows stay so, all else is float64."""
+    single = part is not None and part.dtype == np.float32 and i == 0
+    return np.float32 if single else np.float64
