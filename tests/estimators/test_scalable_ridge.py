@@ -170,6 +170,15 @@ def test_the_loo_error_of_landmarks_is_that_of_leaving_rows_out():
             model = KernelRidge(Gaussian(1.5), alpha=alpha, **options).fit(rows[kept], labels[kept])
             left_out.append(float(model.predict(rows[[i]])[0] - labels[i]))
         assert float(error) == pytest.approx(np.mean(np.square(left_out)), rel=1e-6)
+    chosen = KernelRidge(Gaussian(1.5), alpha="loo", alphas=[1.0], **options).fit(rows, labels)
+    np.testing.assert_allclose(chosen.loo_predictions_ - labels, left_out, rtol=1e-6, atol=1e-9)
+
+
+def test_leave_one_out_predictions_of_landmarks_cover_rows_without_weight():
+    weights = np.arange(200) % 3.0
+    few = KernelRidge(Gaussian(1.5), alpha="loo", solver="nystrom", n_landmarks=200).fit(X, y, weights)
+    full = KernelRidge(Gaussian(1.5), alpha=few.alpha_).fit(X, y, weights)
+    np.testing.assert_allclose(few.loo_predictions_, full.loo_predictions_, atol=1e-5)
 
 
 @pytest.mark.parametrize("solver", ["nystrom", "falkon"])

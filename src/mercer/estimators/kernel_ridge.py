@@ -141,7 +141,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         if isinstance(X, RowSource):
             return self._fit_source(kernel, X, y, sample_weight)
         whole = training_data(self, kernel, X, y, sample_weight)
-        data = whole.positive(kernel.domain == "matrix")[0]
+        data, places = whole.positive(kernel.domain == "matrix")
         alpha = checked_alpha(self.alpha, data.targets.shape[1])
         alphas = checked_alphas(self.alphas)
         solver, reason = self._begin(whole, data, alpha)
@@ -153,6 +153,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         else:
             fitted = fit_few(self, data, alpha, alphas, solver)
         self._keep(fitted, reason, time.perf_counter() - started)
+        self._spread_loo(whole, places)
         return self
 
     def _fit_source(self, kernel: Kernel, source: RowSource, y: Any, sample_weight: Any) -> Self:

@@ -16,7 +16,7 @@ from mercer.estimators.data import TrainingData
 from mercer.estimators.expansion import Centres, Expansion, Features, Placement, StreamedBlocks, counted
 from mercer.estimators.ridge_rows import RidgeFit
 from mercer.estimators.state import plain_params
-from mercer.selection.few import select_alpha_of_few
+from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.solvers.choose import landmark_count
 from mercer.solvers.falkon import Falkon
 from mercer.solvers.landmarks import choose_landmarks
@@ -94,7 +94,8 @@ def fit_blocks(
         path = select_alpha_of_few(spectrum, blocks, alphas, alpha)
         alpha = path.alpha
         solution = spectrum.solve(alpha)
-        return RidgeFit(expansion, solution.value, alpha, solution, path, sums=sums)
+        loo = None if isinstance(blocks, StreamedBlocks) else loo_predictions_of_few(spectrum, blocks, alpha)
+        return RidgeFit(expansion, solution.value, alpha, solution, path, loo, sums)
     return sums.solve(alpha)
 
 

@@ -171,6 +171,8 @@ class RidgeModel(KernelEstimator):
 
     def _loo_columns(self) -> Tensor:
         """Leave-one-out predictions (n, t), found again when the fit did not need them."""
+        if self._data is None and self._loo is not None:
+            return self._loo
         data = self._all_rows("leave-one-out")
         if self._loo is None:
             system = self._system()
@@ -182,6 +184,18 @@ class RidgeModel(KernelEstimator):
             idle = (data.weights == 0).nonzero().squeeze(1)  # never used in the fit: the prediction itself
             self._loo[idle] = self._values(data.rows.take(idle)).reshape(len(idle), -1).to(self._loo)
         return self._loo
+
+    def _spread_loo(self, whole: TrainingData, places: Tensor | None) -> None:
+        """Leave-one-out predictions of the rows that have weight become those of all: the others were never used."""
+        if self._loo is None or places is None or self._data is not None:
+            return
+        idle = torch.ones(len(whole.rows), dtype=torch.bool)
+        idle[places] = False
+        full = self._loo.new_empty(len(whole.rows), self._loo.shape[1])
+        full[places.to(full.device)] = self._loo
+        rows = whole.rows.take(idle.nonzero().squeeze(1))
+        full[idle.to(full.device)] = self._values(rows).reshape(len(rows), -1).to(full)
+        self._loo = full
 
     def _options(self, solver: str, n: int) -> dict[str, Any]:
         """What an iterative solver is told; nothing for a direct one."""

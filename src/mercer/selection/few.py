@@ -66,3 +66,20 @@ def select_alpha_of_few(
     else:
         errors = squares / total
     return best_alpha(path, errors, size / total, criterion)
+
+
+def loo_predictions_of_few(spectrum: NystromSpectrum, blocks: Iterable[Block], alpha: float | Tensor) -> Tensor:
+    """What each row is predicted to be by the fit to the others, (n, t); the landmarks stay. One alpha or one each."""
+    t = spectrum.sums.cross.shape[1]
+    alphas = torch.as_tensor(alpha, dtype=torch.float64).reshape(-1).expand(t).to(spectrum.values)
+    inverse = spectrum.inverse_values(alphas)
+    coef = spectrum.basis @ (inverse * (spectrum.basis.T @ spectrum.sums.cross))
+    found = []
+    for block in blocks:
+        for K, y, w in block.parts():
+            K, y = K.to(coef), y.to(coef)
+            w = torch.ones_like(y[:, :1]) if w is None else w.to(coef).unsqueeze(1)
+            leverage = w * ((K @ spectrum.basis).square() @ inverse)
+            kept = (1.0 - leverage / w.clamp(min=1.0)).clamp(min=1e-15)
+            found.append(y - (y - K @ coef) / kept)
+    return torch.cat(found)
