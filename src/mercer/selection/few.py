@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from mercer.selection.alpha import AlphaPath, best_alpha, check_path, get_criterion
 from mercer.solvers.nystrom import NystromSpectrum
