@@ -183,6 +183,17 @@ def test_falkon_in_float32_comes_close_and_reports_how_close():
     assert float((K @ (solution.value - exact)).norm() / (K @ exact).norm()) < 1e-3
 
 
+def test_falkon_in_float32_stays_useful_when_landmarks_nearly_span_each_other():
+    X = torch.rand(3000, 5, generator=torch.Generator().manual_seed(0))
+    y = (3 * X.sum(1, keepdim=True)).sin().double()
+    kernel, Z, alpha = Gaussian(1.5), X[:400], 0.03
+    K_mm = kernel(Z.double())
+    exact = NystromSums.of(RowBlocks(kernel, Points(X.double()), Points(Z.double()), y)).solve(K_mm, alpha).value
+    solution = Falkon(tol=1e-4, max_iter=30).solve(RowBlocks(kernel, Points(X), Points(Z), y), K_mm, alpha)
+    K = kernel(X.double(), Z.double())
+    assert float((K @ (solution.value - exact)).norm() / (K @ exact).norm()) < 0.02
+
+
 def test_a_falkon_cut_short_reports_it_and_stays_finite():
     blocks, K_mm = problem(Gaussian(1.0))
     solution = Falkon(max_iter=2, sample=0, tol=1e-12).solve(blocks, K_mm, 1e-8)

@@ -22,7 +22,7 @@ def choose_device(device: Any = "auto", like: Any = None) -> torch.device:
     if device is None or (isinstance(device, str) and device == "auto"):
         if isinstance(like, Tensor):
             return like.device
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     if not isinstance(device, str | torch.device):
         raise InputTypeError(f'device={device!r}: expected "auto", "cpu", "cuda" or a torch.device.')
     try:
@@ -33,6 +33,8 @@ def choose_device(device: Any = "auto", like: Any = None) -> torch.device:
         raise InputError(f'device={device!r}: mercer computes on "cpu" and "cuda".')
     if chosen.type == "cuda":
         _check_cuda(chosen)
+        if chosen.index is None:
+            return torch.device("cuda", torch.cuda.current_device())  # as tensors name it, so that devices compare
     return chosen
 
 

@@ -26,6 +26,9 @@ JITTER = {torch.float64: 1e-10, torch.float32: 1e-6}
 
 MAX_JITTER = 1e-4
 
+LARGEST_FIRST = 1e-2
+"""Of the first jitter of float32 products, which grows with alpha."""
+
 
 @dataclass(frozen=True)
 class Falkon:
@@ -121,7 +124,7 @@ class Falkon:
             residual=residual,
             iterations=found.iterations,
             seconds=time.perf_counter() - started,
-            jitter=basis.jitter if basis.jitter > JITTER[dtype] else 0.0,
+            jitter=basis.jitter,
             reason=how_it_ended(found, self.max_iter, str(dtype).removeprefix("torch.")),
             value=basis.coefficients(basis.solve_transposed(found.value, everything)),
         )
@@ -134,7 +137,10 @@ class Falkon:
 
 @dataclass(frozen=True, eq=False)
 class FalkonBasis:
-    """The factors L of K_mm with `added` on its diagonal, and A for each distinct alpha, `group` by column."""
+    """The factors L of K_mm with `added` on its diagonal, and A for each distinct alpha, `group` by column.
+
+    `jitter` is zero where the first one worked.
+    """
 
     L: Tensor
     A: list[Tensor]
@@ -146,7 +152,7 @@ class FalkonBasis:
     def of(
         cls, K_mm: Any, rows: Block | None, weight: float, alphas: Tensor, dtype: torch.dtype, like: Tensor
     ) -> FalkonBasis:
-        L, added, jitter = _factor(K_mm, JITTER[dtype], like)
+        L, added, jitter = _factor(K_mm, _first_jitter(dtype, float(alphas.min()) / weight, len(like)), like)
         inner = torch.mm(L.T, L).div_(len(L)) if rows is None or rows.weight <= 0 else _sampled(L, rows)
         distinct, group = alphas.unique(return_inverse=True)
         factors = []
@@ -216,20 +222,30 @@ def _sampled(L: Tensor, rows: Block) -> Tensor:
     return total.div_(rows.weight)
 
 
-def _factor(K_mm: Any, jitter: float, like: Tensor) -> tuple[Tensor, Tensor, float]:
-    """L with L L^T = K_mm + jitter diag(K_mm), what was added to the diagonal, and the smallest jitter that works.
+def _first_jitter(dtype: torch.dtype, ridge: float, m: int) -> float:
+    """What rounding errors ask for; with float32 products more, as far as the ridge alpha / n hides the difference.
+
+    Eigenvectors of K_mm with eigenvalues below m alpha / n hardly take part in the solution: their share of the data
+    term, n mu^2 / m, is less than that of the penalty, alpha mu. They would magnify rounding errors all the same.
+    """
+    return JITTER[dtype] if dtype == torch.float64 else min(max(JITTER[dtype], ridge * m), LARGEST_FIRST)
+
+
+def _factor(K_mm: Any, first: float, like: Tensor) -> tuple[Tensor, Tensor, float]:
+    """L with L L^T = K_mm + jitter diag(K_mm), what was added to the diagonal, and the jitter, zero for the first one.
 
     A landmark with k(z, z) = 0 is zero everywhere; a one on the diagonal keeps it apart.
     """
-    while jitter <= MAX_JITTER * 1.001:
+    jitter = first
+    while jitter <= max(first, MAX_JITTER) * 1.001:
         matrix, _ = landmark_matrix(K_mm, like)
         matrix = matrix.contiguous()
         added = torch.where(matrix.diagonal() == 0, 1.0, jitter * matrix.diagonal())
         matrix.diagonal().add_(added)
         if factorise_in_place(matrix):
-            return matrix.mT, added, jitter
+            return matrix.mT, added, jitter if jitter > first else 0.0
         jitter *= 10
     raise NotPositiveDefiniteError(
-        f"The Gram matrix of the landmarks is not positive definite, even with a jitter of {MAX_JITTER:g}: the kernel "
+        f"The Gram matrix of the landmarks is not positive definite, even with a jitter of {jitter / 10:g}: the kernel "
         "may not be positive semi-definite. Test it with mercer.testing.check_kernel."
     )

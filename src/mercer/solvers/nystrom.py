@@ -70,10 +70,12 @@ class NystromSums:
     @classmethod
     def from_arrays(cls, arrays: dict[str, Tensor], device: torch.device | str = "cpu") -> NystromSums:
         """The sums that `to_arrays` wrote."""
-        gram, cross, counts = (arrays[name].to(device=device, dtype=torch.float64) for name in ("gram", "cross", "counts"))
+        gram, cross, counts = (
+            arrays[name].to(device=device, dtype=torch.float64) for name in ("gram", "cross", "counts")
+        )
         if gram.shape != (len(cross), len(cross)) or cross.ndim != 2 or counts.shape != (2,):
             raise InputError(f"Arrays of shapes {tuple(gram.shape)} and {tuple(cross.shape)} are no sums.")
-        sums = cls(*cross.shape, device)
+        sums = cls(len(cross), cross.shape[1], device)
         sums.gram, sums.cross, sums.rows, sums.weight = gram, cross, int(counts[0]), float(counts[1])
         return sums
 

@@ -16,7 +16,9 @@ from mercer.kernels.base import Kernel
 from mercer.operators import gram
 from mercer.solvers.products import in_precision
 
-BLOCK_ROWS = 65_536
+BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
+"""Rows of a block, by device: a GPU needs more of them to be kept busy."""
+
 PART_NUMBERS = 2**23
 """Kernel values that are stored at a time."""
 
@@ -75,7 +77,7 @@ class RowBlocks:
     landmarks: Points
     targets: Tensor
     weights: Tensor | None = None
-    size: int = BLOCK_ROWS
+    size: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -90,7 +92,13 @@ class RowBlocks:
     @cached_property
     def _blocks(self) -> list[Block]:
         """Kept, so that what the operators prepare for their products is prepared once."""
-        return [self._block(slice(start, start + self.size)) for start in range(0, len(self.X), self.size)]
+        size = self.size or BLOCK_ROWS.get(self._device, BLOCK_ROWS["cpu"])
+        return [self._block(slice(start, start + size)) for start in range(0, len(self.X), size)]
+
+    @property
+    def _device(self) -> str:
+        given = self.options.get("device") or (self.X.values.device if self.X.is_tensor else "cpu")
+        return torch.device(given).type
 
     def _block(self, part: slice | Tensor) -> Block:
         kernel = gram(self.kernel, self.X.take(part), self.landmarks, **self.options)
