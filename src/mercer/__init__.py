@@ -3,9 +3,34 @@
 from mercer import kernels
 from mercer.cli.model import TableModel as _TableModel  # noqa: F401 - so that load() knows the models of the command
 from mercer.core.persistence import load
-from mercer.estimators import KernelRidge
+from mercer.estimators import (
+    KernelClassifier,
+    KernelPCA,
+    KernelRegressor,
+    KernelRidge,
+    MercerDecomposition,
+    NystromFeatures,
+    RandomFourierFeatures,
+    RandomNetworkFeatures,
+    TaylorFeatures,
+)
 from mercer.operators import gram
 from mercer.rkhs import RKHSFunction
 
 __version__ = "0.1.0"
-__all__ = ["KernelRidge", "RKHSFunction", "__version__", "gram", "kernels", "load"]
+__all__ = [
+    "KernelClassifier",
+    "KernelPCA",
+    "KernelRegressor",
+    "KernelRidge",
+    "MercerDecomposition",
+    "NystromFeatures",
+    "RKHSFunction",
+    "RandomFourierFeatures",
+    "RandomNetworkFeatures",
+    "TaylorFeatures",
+    "__version__",
+    "gram",
+    "kernels",
+    "load",
+]

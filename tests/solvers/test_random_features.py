@@ -241,7 +241,7 @@ def test_bad_input_is_named():
     for name, broken in (
         ("frequencies", torch.ones(3)),
         ("frequencies", torch.full((3, 3), torch.inf)),
-        ("offset", torch.ones(2)),
+        ("offset", torch.ones(4)),
         ("masses", torch.ones(3)),
         ("masses", -torch.ones(2)),
     ):

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import scipy.special
+import scipy.stats
 import torch
 from torch import Tensor
 
+from mercer.core.errors import InputError
 from mercer.kernels.pair import LengthScale, as_scale
+
+Frequencies = Callable[["Draws"], Tensor]
 
 SMALLEST = 1e-300
 LARGEST_LOG = 690.0
 LARGEST_RATE = 1e15
 """Bounds that keep every frequency finite; beyond them a cosine is noise at any distance a float can hold."""
+SOBOL_STEP = 2.0**-30
+"""Points of a Sobol sequence are multiples of it."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,111 @@ class Draws:
         r"""Integers J, differences of two Poisson numbers, with :math:`E \cos(J t) = e^{\kappa (\cos t - 1)}`."""
         rate = torch.as_tensor(concentration, dtype=torch.float64).clamp(max=LARGEST_RATE) / 2.0
         rates = rate.expand(self.count, n_columns).contiguous()
-        return torch.poisson(rates, self.generator) - torch.poisson(rates, self.generator)
+        return self.poisson(rates) - self.poisson(rates)
+
+    def poisson(self, rates: Tensor) -> Tensor:
+        """Poisson numbers, one for each rate."""
+        return torch.poisson(rates, self.generator)
+
+    def part(self, count: int, frequencies: Frequencies) -> Tensor:
+        """Some frequencies from numbers of their own."""
+        return frequencies(replace(self, count=count))
 
 
-Frequencies = Callable[[Draws], Tensor]
+class OrthogonalDraws(Draws):
+    """Draws whose normal rows point in orthogonal directions, as many at a time as there are columns.
+
+    Each row alone has the normal law; together they cover the directions more evenly than independent ones.
+
+    References: Yu, Suresh, Choromanski, Holtmann-Rice and Kumar, *Orthogonal random features*, 2016.
+
+    >>> rows = OrthogonalDraws(3, torch.Generator().manual_seed(0)).normal(3)
+    >>> bool((rows @ rows.T - torch.diag(rows.square().sum(1))).abs().max() < 1e-12)
+    True
+    """
+
+    def normal(self, n_columns: int) -> Tensor:
+        """Orthogonal directions with the lengths of independent normal rows."""
+        blocks = -(-self.count // n_columns)
+        square = torch.randn(blocks, n_columns, n_columns, dtype=torch.float64, generator=self.generator)
+        directions = torch.linalg.qr(square)[0].mT.reshape(-1, n_columns)[: self.count]
+        signs = torch.randint(0, 2, (self.count, 1), generator=self.generator) * 2 - 1
+        return directions * signs * super().normal(n_columns).norm(dim=1, keepdim=True)
+
+    def cauchy(self, n_columns: int) -> Tensor:
+        raise _needs_directions("the L1 distance")
+
+    def poisson(self, rates: Tensor) -> Tensor:
+        raise _needs_directions("a period")
+
+
+def _needs_directions(what: str) -> InputError:
+    return InputError(
+        f'method="orthogonal" is for kernels of the Euclidean distance, not for a kernel of {what}; '
+        'use method="qmc" or "pairs".'
+    )
+
+
+@dataclass(frozen=True)
+class QuasiDraws(Draws):
+    """Draws from a scrambled Sobol sequence, which fills the unit cube more evenly than independent numbers.
+
+    Every number is made from a uniform one by inverting its distribution function; each row alone has the right law.
+    Made by `part`, which finds out how many columns of the sequence are needed.
+
+    References: Avron, Sindhwani, Yang and Mahoney, *Quasi-Monte Carlo feature maps for shift-invariant kernels*, 2016;
+    Owen, *Scrambling Sobol' and Niederreiter-Xing points*, 1998.
+
+    >>> draws = QuasiDraws(4, torch.Generator().manual_seed(0))
+    >>> draws.part(4, lambda draws: draws.uniform()).mul(4).floor().sort(dim=0).values.squeeze(1)
+    tensor([0., 1., 2., 3.], dtype=torch.float64)
+    """
+
+    unused: list[Tensor] = field(default_factory=list)
+
+    def part(self, count: int, frequencies: Frequencies) -> Tensor:
+        counter = CountingDraws(1, torch.Generator().manual_seed(0))
+        frequencies(counter)
+        n_columns = len(counter.asked)
+        if n_columns > torch.quasirandom.SobolEngine.MAXDIM:
+            most = torch.quasirandom.SobolEngine.MAXDIM
+            raise InputError(f'method="qmc" takes at most {most} columns, but {n_columns} are needed; use "pairs".')
+        numbers: list[Tensor] = []
+        if n_columns and count:
+            seed = int(torch.randint(2**31, (), generator=self.generator))
+            points = torch.quasirandom.SobolEngine(n_columns, scramble=True, seed=seed).draw(count, dtype=torch.float64)
+            numbers = list((points + SOBOL_STEP / 2.0).T)
+        return frequencies(replace(self, count=count, unused=numbers))
+
+    def uniform(self, n_columns: int = 1) -> Tensor:
+        if not self.count:
+            return torch.zeros(0, n_columns, dtype=torch.float64)
+        taken = [self.unused.pop(0) for _ in range(n_columns)]
+        return torch.stack(taken, dim=1)
+
+    def normal(self, n_columns: int) -> Tensor:
+        return torch.special.ndtri(self.uniform(n_columns))
+
+    def poisson(self, rates: Tensor) -> Tensor:
+        return torch.from_numpy(scipy.stats.poisson.ppf(self.uniform(rates.shape[1]).numpy(), rates.numpy()))
+
+
+@dataclass(frozen=True)
+class CountingDraws(QuasiDraws):
+    """Draws that only note how many columns of uniform numbers are asked for."""
+
+    asked: list[int] = field(default_factory=list)
+
+    def part(self, count: int, frequencies: Frequencies) -> Tensor:
+        return frequencies(Draws(count, self.generator))  # has a sequence of its own
+
+    def uniform(self, n_columns: int = 1) -> Tensor:
+        self.asked.extend(range(n_columns))
+        return torch.full((self.count, n_columns), 0.5, dtype=torch.float64)
+
+
+DRAWS: dict[str, type[Draws]] = {"random": Draws, "orthogonal": OrthogonalDraws, "qmc": QuasiDraws}
+"""The ways to draw frequencies."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +210,9 @@ class SpectralMeasure:
     amplitude: float = 1.0
     constant: float = 0.0
 
-    def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """Random frequencies of shape (count, n_columns) on the CPU, in float64."""
-        return self.frequencies(Draws(count, generator))
+    def draw(self, count: int, generator: torch.Generator, how: str = "random") -> Tensor:
+        """Frequencies of shape (count, n_columns) on the CPU, in float64: "random", "orthogonal" or "qmc"."""
+        return DRAWS[how](count, generator).part(count, self.frequencies)
 
     def __rmul__(self, factor: float) -> SpectralMeasure:
         return replace(self, amplitude=factor * self.amplitude, constant=factor * self.constant)
@@ -115,8 +222,9 @@ class SpectralMeasure:
             if draws.count == 0:
                 return torch.zeros(0, self.n_columns, dtype=torch.float64)
             share = self.amplitude / amplitude if amplitude > 0.0 else 0.0
-            first = min(draws.count, math.floor(draws.count * share + float(replace(draws, count=1).uniform())))
-            parts = [self.draw(first, draws.generator), other.draw(draws.count - first, draws.generator)]
+            chance = float(torch.rand(1, dtype=torch.float64, generator=draws.generator))
+            first = min(draws.count, math.floor(draws.count * share + chance))
+            parts = [draws.part(first, self.frequencies), draws.part(draws.count - first, other.frequencies)]
             return torch.cat(parts)[torch.randperm(draws.count, generator=draws.generator)]
 
         amplitude = self.amplitude + other.amplitude

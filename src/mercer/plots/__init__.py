@@ -5,16 +5,23 @@ changes no global setting.
 """
 
 from mercer.plots.alpha import alpha_path
+from mercer.plots.classification import decision_regions, reliability
+from mercer.plots.coordinates import coordinates
 from mercer.plots.function import fit_1d
 from mercer.plots.matrix import gram_matrix
 from mercer.plots.regression import predicted_against_actual, residuals
+from mercer.plots.spectrum import spectrum
 from mercer.plots.summary import regression_summary
 
 __all__ = [
     "alpha_path",
+    "coordinates",
+    "decision_regions",
     "fit_1d",
     "gram_matrix",
     "predicted_against_actual",
     "regression_summary",
+    "reliability",
     "residuals",
+    "spectrum",
 ]

@@ -39,7 +39,7 @@ class AlphaPath:
     errors : (k, t), the criterion for each alpha and target.
     alpha : (t,), the chosen ones.
     at_edge : (t,), whether the chosen alpha is the first or last of the path, so that a wider one may be better.
-    criterion : "loo" or "gcv".
+    criterion : "loo", "gcv" or "folds".
     """
 
     alphas: Tensor
@@ -50,7 +50,8 @@ class AlphaPath:
 
     def plot(self, target: int = 0, ax: Any = None) -> Any:
         """Draw the error of one target against alpha, with the chosen one marked; returns matplotlib axes."""
-        name = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}[self.criterion]
+        names = {"loo": "leave-one-out", "gcv": "generalised cross-validation", "folds": "cross-validated"}
+        name = names[self.criterion]
         errors = self.errors[:, target].cpu()
         finite = errors.isfinite()
         return alpha_path(self.alphas.cpu()[finite], errors[finite], float(self.alpha[target]), criterion=name, ax=ax)

@@ -2,19 +2,26 @@
 
 from mercer.core.results import Solution, SolverReport
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor
-from mercer.solvers.choose import choose, memory_needed
+from mercer.solvers.choose import choose, choose_for_loss, memory_needed
+from mercer.solvers.dual import Dual
 from mercer.solvers.eigenpro import EigenPro
 from mercer.solvers.eigh import Eigh, Spectrum
 from mercer.solvers.falkon import Falkon
+from mercer.solvers.few_span import FewSpan
+from mercer.solvers.full_span import FullSpan
 from mercer.solvers.gradient_descent import GradientDescent
 from mercer.solvers.landmarks import Landmarks, choose_landmarks
+from mercer.solvers.minimise import minimise
 from mercer.solvers.mixed_precision import MixedCholesky
+from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.nystrom import NystromSums
+from mercer.solvers.objective import Objective
 from mercer.solvers.pcg import PCG
 from mercer.solvers.random_features import FourierFeatures
 from mercer.solvers.ridge import SOLVERS, get_solver, ridge_solve
 from mercer.solvers.row_blocks import Block, RowBlocks
 from mercer.solvers.system import Solver, System
+from mercer.solvers.top_eigenpairs import Eigenpairs, top_eigenpairs
 
 __all__ = [
     "PCG",
@@ -22,14 +29,21 @@ __all__ = [
     "Block",
     "Cholesky",
     "CholeskyFactor",
+    "Dual",
     "EigenPro",
+    "Eigenpairs",
     "Eigh",
     "Falkon",
+    "FewSpan",
     "FourierFeatures",
+    "FullSpan",
     "GradientDescent",
     "Landmarks",
+    "Minimum",
     "MixedCholesky",
+    "Newton",
     "NystromSums",
+    "Objective",
     "RowBlocks",
     "Solution",
     "Solver",
@@ -37,8 +51,11 @@ __all__ = [
     "Spectrum",
     "System",
     "choose",
+    "choose_for_loss",
     "choose_landmarks",
     "get_solver",
     "memory_needed",
+    "minimise",
     "ridge_solve",
+    "top_eigenpairs",
 ]

@@ -196,3 +196,44 @@ def _largest_fitting(solver: str, n_targets: int, budget: int) -> int:
     """The largest n with 8 (m n^2 + 4 t n) <= budget."""
     m, t = MATRICES[solver], n_targets
     return int((-4 * t + math.sqrt(16 * t * t + 4 * m * budget / 8)) / (2 * m))
+
+
+LOSS_SOLVERS = ("dense", "pcg", "nystrom")
+
+
+def choose_for_loss(
+    n: int,
+    solver: Any = "auto",
+    memory_budget: int | str | None = None,
+    device: torch.device | str = "cpu",
+    n_landmarks: int | None = None,
+) -> tuple[str, str]:
+    """Where Newton's method takes its systems from, and the reason, for a loss that is not squared and n rows.
+
+    "dense" stores the Gram matrix, "pcg" multiplies by it without storing it, "nystrom" has a coefficient for each
+    landmark. ``solver="auto"`` takes the first that fits the memory budget; "pcg" up to 100,000 rows, a million on a
+    GPU.
+
+    >>> choose_for_loss(1000, memory_budget="1GiB")
+    ('dense', 'the Gram matrix fits in memory')
+    >>> choose_for_loss(10**6, memory_budget="1GiB")[0]
+    'nystrom'
+    """
+    if not isinstance(solver, str) or solver not in ("auto", *LOSS_SOLVERS):
+        raise InputError(f"solver={solver!r}: choose 'auto', 'dense', 'pcg' or 'nystrom'.")
+    if n_landmarks is not None and solver not in ("auto", "nystrom"):
+        raise InputError(f"n_landmarks={n_landmarks} has no meaning for solver={solver!r}: use 'nystrom'.")
+    budget, needed = resolve_budget(memory_budget, device), memory_needed(n, "cholesky")
+    if solver == "dense":
+        fitting = _largest_fitting("cholesky", 1, budget)
+        require(needed, budget, _what(n, solver), f"At most {fitting:,} rows fit; solver='pcg' needs no matrix.")
+    if solver != "auto":
+        return solver, f"asked for by solver={solver!r}"
+    if n_landmarks is not None:
+        return "nystrom", f"landmarks because n_landmarks={n_landmarks} is given"
+    if needed <= budget:
+        return "dense", "the Gram matrix fits in memory"
+    most = MOST_ROWS[torch.device(device).type]
+    if n <= most:
+        return "pcg", f"products from tiles because the Gram matrix {_too_much(needed, budget)}"
+    return "nystrom", f"landmarks because {n:,} rows are more than the {most:,} of a full fit"

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, check_finite
+from mercer.core.arrays import Points, check_finite, new_matrix
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import vectors
 from mercer.solvers.products import generator_from
 from mercer.solvers.row_blocks import PART_NUMBERS, Block
 
+METHODS = {"pairs": "random", "offset": "random", "orthogonal": "orthogonal", "qmc": "qmc"}
+"""The kinds of features, and how their frequencies are drawn."""
+CACHE_NUMBERS = 2**18
+SINGLE_REACH = 100.0
+"""Largest phase, in radians, that is computed in float32."""
 LARGEST = 1e100  # of a frequency: phases stay finite, and a cosine this fast is noise in any case
 
 
@@ -30,12 +36,12 @@ class FourierFeatures:
     :math:`\varphi(x) \cdot \varphi(x) = k(x, x)` exactly. A constant part c of the kernel takes one feature. When the
     number p of the others is odd, the last frequency has no sine but a random offset b,
     :math:`\sqrt{2a/p}\,\cos(\omega \cdot x + b)`; the mean is the same, and :math:`\varphi(x) \cdot \varphi(x)` is
-    :math:`k(x, x)` up to :math:`a/p`.
+    :math:`k(x, x)` up to :math:`a/p`. With ``method="offset"`` no cosine has a sine and all have offsets.
 
     Attributes
     ----------
     frequencies : (q, d), float64.
-    offset : (1,), the offset of the last frequency, or (0,) when every cosine has its sine.
+    offset : (k,), the offsets of the last k frequencies, which have no sine.
     amplitude, constant : a and c.
 
     References: Rahimi and Recht, *Random features for large-scale kernel machines*, 2007; Sutherland and Schneider,
@@ -58,10 +64,10 @@ class FourierFeatures:
 
     def __post_init__(self) -> None:
         W, b = self.frequencies, self.offset
-        if W.ndim != 2 or b.shape not in ((0,), (1,)) or len(b) > len(W) or W.shape[1] == 0:
+        if W.ndim != 2 or b.ndim != 1 or len(b) > len(W) or W.shape[1] == 0:
             raise InputError(
                 f"Frequencies of shape {tuple(W.shape)} with an offset of shape {tuple(b.shape)} make no features: "
-                "expected (q, d) and (0,) or (1,)."
+                "expected (q, d) and (k,) with k <= q."
             )
         check_finite(torch.cat([W.reshape(-1), b, W.new_tensor([self.amplitude, self.constant])]), "Fourier features")
         if self.amplitude < 0 or self.constant < 0 or self.n_features == 0:
@@ -70,20 +76,30 @@ class FourierFeatures:
             )
 
     @classmethod
-    def draw(cls, kernel: Kernel, X: Points, n_features: int, seed: int | torch.Generator = 0) -> FourierFeatures:
-        """Random features of a kernel for rows like those of X, of which only the columns matter."""
+    def draw(
+        cls, kernel: Kernel, X: Points, n_features: int, seed: int | torch.Generator = 0, method: str = "pairs"
+    ) -> FourierFeatures:
+        """Random features of a kernel for rows like those of X, of which only the columns matter.
+
+        `method` is "pairs" (cosine and sine of independent frequencies), "offset" (a cosine with a random offset for
+        each), "orthogonal" (pairs, frequencies in orthogonal directions) or "qmc" (pairs, frequencies from a scrambled
+        Sobol sequence). All have the mean k(x, z); the last two come closer to it.
+        """
         if isinstance(n_features, bool) or not isinstance(n_features, numbers.Integral):
             raise InputTypeError(f"n_features={n_features!r}: must be an integer >= 1.")
         if n_features < 1:
             raise InputError(f"n_features={n_features}: must be an integer >= 1.")
+        if method not in METHODS:
+            raise InputError(f"method={method!r}: give one of {', '.join(map(repr, METHODS))}.")
         measure = kernel.bind(X.names).spectral_measure(vectors(X).shape[1])
         if n_features == 1 and measure.constant > 0 and measure.amplitude > 0:
             raise InputError(
                 f"n_features=1: the constant part of {kernel!r} takes one feature of its own; use at least 2."
             )
-        pairs, alone = divmod(int(n_features) - (measure.constant > 0), 2)
+        n_waves = int(n_features) - (measure.constant > 0)
+        pairs, alone = (0, n_waves) if method == "offset" else divmod(n_waves, 2)
         generator = generator_from(seed)
-        frequencies = measure.draw(pairs + alone, generator).clamp(-LARGEST, LARGEST)
+        frequencies = measure.draw(pairs + alone, generator, METHODS[method]).clamp(-LARGEST, LARGEST)
         offset = 2.0 * torch.pi * torch.rand(alone, dtype=torch.float64, generator=generator)
         return cls(frequencies, offset, measure.amplitude, measure.constant)
 
@@ -101,20 +117,69 @@ class FourierFeatures:
     ) -> Tensor:
         """The features (n, p) of some rows, by default in the dtype and on the device of the rows.
 
-        Phases are computed in float64, so that offsets of the data cost no accuracy.
+        Phases are exact to the precision of the rows, so that offsets of the data cost no accuracy.
         """
         x = vectors(points)
         if x.shape[1] != self.frequencies.shape[1]:
             raise InputError(f"X has {x.shape[1]} columns but the features are of {self.frequencies.shape[1]}.")
         place = x.device if device is None else torch.device(device)
-        phases = x.to(device=place, dtype=torch.float64) @ self.frequencies.to(place).T
-        if len(self.offset):
-            phases[:, -1] += self.offset.to(place)
-        waves = torch.cat([phases.cos(), phases[:, : self._n_waves // 2].sin()], dim=1)
-        waves *= (2.0 * self.amplitude / max(1, self._n_waves)) ** 0.5
+        wanted = x.dtype if dtype is None else dtype
+        if x.requires_grad and torch.is_grad_enabled():
+            return self._differentiable(x.to(device=place, dtype=torch.float64)).to(wanted)
+        out = new_matrix(len(x), self.n_features, wanted, place)
+        self._write(x.detach().to(place), out)
+        return out
+
+    @property
+    def _scale(self) -> float:
+        return (2.0 * self.amplitude / max(1, self._n_waves)) ** 0.5
+
+    def _differentiable(self, x: Tensor) -> Tensor:
+        phases = x @ self.frequencies.to(x.device).T
+        n_sines = len(self.frequencies) - len(self.offset)
+        phases = phases + torch.cat([self.offset.new_zeros(n_sines), self.offset]).to(x.device)
+        parts = [x.new_full((len(x), 1), self.constant**0.5)] if self.constant > 0 else []
+        return torch.cat([*parts, phases.cos() * self._scale, phases[:, :n_sines].sin() * self._scale], dim=1)
+
+    def _write(self, x: Tensor, out: Tensor) -> None:
+        """The features, some rows at a time, so that they stay in the caches while they are made."""
         if self.constant > 0:
-            waves = torch.cat([waves.new_full((len(x), 1), self.constant**0.5), waves], dim=1)
-        return waves.to(x.dtype if dtype is None else dtype)
+            out[:, 0] = self.constant**0.5
+        if not len(self.frequencies) or not len(x):
+            return
+        W, waves = self.frequencies.to(x.device).T, out[:, self.n_features - self._n_waves :]
+        if out.dtype == x.dtype == torch.float32:
+            centre = x.mean(0)
+            reach = float((x - centre).abs().max()) * x.shape[1] ** 0.5 * float(W.norm(dim=0).max())
+            if reach <= SINGLE_REACH:
+                return self._write_single(x, centre, W, waves)
+        self._write_double(x, W, waves)
+
+    def _write_single(self, x: Tensor, centre: Tensor, W: Tensor, out: Tensor) -> None:
+        """Phases in float32, of the rows less their mean; a sine is a cosine a quarter of a turn later."""
+        n_sines = W.shape[1] - len(self.offset)
+        turn = torch.cat([self.offset.new_zeros(n_sines), self.offset]).to(W.device) + centre.to(W) @ W
+        added = torch.remainder(torch.cat([turn, turn[:n_sines] - torch.pi / 2]), 2.0 * torch.pi).to(x.dtype)
+        both = torch.cat([W, W[:, :n_sines]], dim=1).to(x.dtype)
+        for part in self._parts(x):
+            torch.addmm(added, x[part] - centre, both, out=out[part])
+            out[part].cos_().mul_(self._scale)
+
+    def _write_double(self, x: Tensor, W: Tensor, out: Tensor) -> None:
+        """Phases in float64; whole turns are taken off before they are rounded to the dtype of `out`."""
+        q, n_sines, offset = W.shape[1], W.shape[1] - len(self.offset), self.offset.to(x.device)
+        for part in self._parts(x):
+            phases = x[part].to(torch.float64) @ W
+            phases[:, n_sines:] += offset
+            if out.dtype != torch.float64:
+                phases = phases.sub_(phases.mul(0.5 / torch.pi).round_(), alpha=2.0 * torch.pi).to(out.dtype)
+            torch.cos(phases, out=out[part, :q])
+            torch.sin(phases[:, :n_sines], out=out[part, q:])
+            out[part] *= self._scale
+
+    def _parts(self, x: Tensor) -> Iterator[slice]:
+        step = max(1, (CACHE_NUMBERS if x.device.type == "cpu" else PART_NUMBERS) // self._n_waves)
+        return (slice(start, start + step) for start in range(0, len(x), step))
 
     def to_arrays(self) -> dict[str, Tensor]:
         """The map as plain arrays, which a model file can hold."""

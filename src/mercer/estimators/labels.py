@@ -1,0 +1,63 @@
+"""Labels of any type as codes 0, 1, 2, ... and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+from torch import Tensor
+
+from mercer.core.errors import InputError
+
+
+def encoded(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes and the code of each label.
+
+    >>> encoded(["b", "a", "b"])
+    (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
+    """
+    if y is None:
+        raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
+    if isinstance(y, Tensor):
+        if y.requires_grad:
+            raise InputError("y requires grad, but fitting is not differentiable: pass y.detach().")
+        y = y.detach().cpu().numpy()
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind in "fc":
+        check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.reshape(-1)
+
+
+def decoded(codes: Tensor, classes: np.ndarray, like: Any) -> Any:
+    """The labels of codes: a tensor where X was one and labels are numbers, else a numpy array."""
+    labels = classes[codes.detach().cpu().numpy()]
+    if isinstance(like, Tensor) and labels.dtype.kind in "biuf":
+        return torch.from_numpy(np.ascontiguousarray(labels)).to(like.device)
+    return labels
+
+
+def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, weights: Tensor | None) -> np.ndarray:
+    """One weight per class: those given, or for "balanced" such that all classes weigh the same."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        counted = np.ones(len(codes)) if weights is None else weights.numpy()
+        totals = np.bincount(codes, counted, len(classes))
+        return np.where(totals > 0, totals.sum() / (np.count_nonzero(totals) * np.maximum(totals, 1e-300)), 1.0)
+    if not isinstance(class_weight, Mapping):
+        raise InputError(f'class_weight={class_weight!r}: give None, "balanced" or a dictionary of classes.')
+    known = {label.item() if isinstance(label, np.generic) else label: i for i, label in enumerate(classes)}
+    result = np.ones(len(classes))
+    for label, weight in class_weight.items():
+        if label not in known:
+            raise InputError(f"class_weight has the class {label!r}, which y has not.")
+        if not weight >= 0:
+            raise InputError(f"class_weight[{label!r}]={weight!r}: must be a number >= 0.")
+        result[known[label]] = weight
+    return result

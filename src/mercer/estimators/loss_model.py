@@ -1,0 +1,239 @@
+"""The private side of estimators with any loss: data become a span and objectives, and minima become attributes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.devices import choose_device, choose_dtype
+from mercer.core.errors import InputError
+from mercer.core.results import SolverReport
+from mercer.core.seeding import as_seed
+from mercer.estimators.base import KernelEstimator
+from mercer.estimators.data import Seen, TrainingData
+from mercer.estimators.expansion import Centres, Placement
+from mercer.kernels import Kernel, resolve
+from mercer.kernels.objects import is_unproven
+from mercer.rkhs import RKHSFunction
+from mercer.selection import AlphaPath
+from mercer.selection.loss_alpha import LeftOut, fold_numbers, left_out, loss_alphas, select_loss_alpha
+from mercer.solvers.choose import choose_for_loss, landmark_count
+from mercer.solvers.few_span import FewSpan
+from mercer.solvers.full_span import FullSpan
+from mercer.solvers.landmarks import choose_landmarks
+from mercer.solvers.minimise import minimise
+from mercer.solvers.newton import Minimum
+from mercer.solvers.objective import Objective
+from mercer.solvers.semidefinite import require_semidefinite
+
+ObjectivesOf = Callable[[TrainingData, float], list[Objective]]
+"""The objectives of some rows for an alpha; their predictions side by side are the columns of the model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows that have weight, where they are among all, and the functions that a fit searches."""
+
+    data: TrainingData
+    places: Tensor | None
+    n_rows: int
+    span: Any
+    centres: Centres
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Values of rows that have weight, with zeros for the others."""
+        if self.places is None:
+            return values
+        full = values.new_zeros(self.n_rows, *values.shape[1:])
+        full[self.places.to(values.device)] = values
+        return full
+
+    def coefficients(self, minima: list[Minimum]) -> Tensor:
+        joined = torch.cat([found.value for found in minima], dim=1)
+        return self.span.coefficients(joined) if isinstance(self.span, FewSpan) else self.spread(joined)
+
+    def folds(self) -> Tensor:
+        return fold_numbers(self.data.rows, self.data.targets)
+
+
+class LossModel(KernelEstimator):
+    """Parameters and fitted state of estimators that minimise losses, and what their methods share."""
+
+    alpha: Any
+    fit_intercept: bool
+    solver: str
+    device: Any
+    dtype: Any
+    memory_budget: Any
+    random_state: Any
+    tol: float
+    max_iter: int | None
+    n_landmarks: int | None
+    landmarks: Any
+    verbose: bool
+
+    kernel_: Kernel
+    alpha_: float
+    alpha_path_: AlphaPath | None
+    objective_: float
+    solver_report_: SolverReport
+
+    _seen: Seen
+    _data: TrainingData | None  # None where the fit keeps no training rows
+    _centres: Centres
+    _coef: Tensor
+    _intercept: Tensor
+    _where: str
+    _seed: int
+
+    def _fit(
+        self,
+        kernel: Kernel,
+        whole: TrainingData,
+        objectives_of: ObjectivesOf,
+        *,
+        scale: float = 1.0,
+        criterion: Callable[[Objective, Tensor], float] | None = None,
+        need_left_out: bool = False,
+    ) -> tuple[Problem, list[Minimum], list[LeftOut] | None]:
+        """Fit all columns; gives back predictions for rows left out where the fit had to make them anyway."""
+        started = time.perf_counter()
+        alpha = checked_loss_alpha(self.alpha)
+        problem, reason = self._begin(kernel, whole)
+        options = self._options()
+        path = out = None
+        if isinstance(alpha, str):
+            objectives = objectives_of(problem.data, 1.0)
+            path, minima, out = select_loss_alpha(
+                problem.span,
+                objectives,
+                problem.folds,
+                options | {"callback": None},
+                loss_alphas(problem.span, scale, coarse=not objectives[0].loss.smooth),
+                criterion,
+            )
+            alpha = float(path.alpha[0])
+        else:
+            objectives = objectives_of(problem.data, alpha)
+            minima = [minimise(problem.span, objective, **options) for objective in objectives]
+        if need_left_out and out is None and self._where == "nystrom":  # later, there are no rows to do it with
+            out = self._left_out(problem, minima, objectives_of(problem.data, alpha))
+        self._data = None if self._where == "nystrom" else whole
+        self.alpha_path_, self.alpha_ = path, alpha
+        self._keep(problem, minima, reason, time.perf_counter() - started)
+        return problem, minima, out
+
+    def _begin(self, kernel: Kernel, whole: TrainingData) -> tuple[Problem, str]:
+        data, places = whole.positive(kernel.domain == "matrix")
+        self._seen, self._seed = whole.seen, as_seed(self.random_state)
+        given = None if isinstance(self.landmarks, str) else len(self.landmarks)
+        m = self.n_landmarks if given is None else given
+        if m is not None and (isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1):
+            raise InputError(f"n_landmarks={m!r}: must be an integer >= 1, or None to choose.")
+        self._where, reason = choose_for_loss(len(data.rows), self.solver, self.memory_budget, self._device(), m)
+        self.kernel_ = resolve(kernel.bind(data.rows.names), data.rows, data.weights, seed=self._seed)
+        return self._problem(data, places, len(whole.rows), whole.rows), reason
+
+    def _problem(self, data: TrainingData, places: Tensor | None, n_rows: int, all_rows: Points) -> Problem:
+        place = self._place()
+        if self._where == "nystrom":
+            if self.kernel_.domain == "matrix":
+                raise InputError("solver='nystrom' chooses landmarks among rows, which a precomputed kernel has not.")
+            m = landmark_count(len(data.rows), self.n_landmarks, "nystrom", self.memory_budget, place.device)
+            chosen = choose_landmarks(self.kernel_, data.rows, m, self.landmarks, self._seed, data.weights)
+            centres = Centres(self.kernel_, chosen.points, chosen.note)
+            span: Any = FewSpan.of(centres.blocks(data, place), centres.penalty(place), self.memory_budget)
+            return Problem(data, places, n_rows, span, centres)
+        operator = place.gram(self.kernel_, data.rows)
+        if is_unproven(self.kernel_):
+            require_semidefinite(operator)
+        matrix = torch.as_tensor(operator.dense()).to(torch.float64) if self._where == "dense" else None
+        span = FullSpan.of(operator, matrix, self._seed)
+        return Problem(data, places, n_rows, span, Centres(self.kernel_, all_rows))
+
+    def _left_out(self, problem: Problem, minima: list[Minimum], objectives: list[Objective]) -> list[LeftOut]:
+        options = self._options() | {"callback": None}
+        return [
+            left_out(problem.span, objective, found, problem.folds, options)
+            for objective, found in zip(objectives, minima, strict=True)
+        ]
+
+    def _keep(self, problem: Problem, minima: list[Minimum], reason: str, seconds: float) -> None:
+        worst = max(minima, key=lambda found: (not found.converged, found.residual))
+        words = "; ".join(filter(None, [reason, problem.centres.note, worst.reason]))
+        steps = sum(found.iterations for found in minima)
+        self.solver_report_ = worst.report(reason=words, seconds=seconds, iterations=steps)
+        if not worst.converged:
+            warnings.warn(f"{type(self).__name__}: {self.solver_report_}", ConvergenceWarning, stacklevel=4)
+        self.objective_ = sum(found.objective for found in minima)
+        intercept = torch.cat([found.intercept for found in minima])
+        self._restore_fit(problem.centres, problem.coefficients(minima), intercept)
+
+    def _restore_fit(self, centres: Centres, coef: Tensor, intercept: Tensor) -> None:
+        """The fitted attributes that a model file holds too."""
+        seen = self._seen
+        self.lambda_ = self.alpha_ / seen.total_weight
+        self.n_iter_ = max(1, self.solver_report_.iterations)
+        self._centres, self._coef, self._intercept = centres, coef, intercept
+        self.dual_coef_ = self._given_back(coef)
+        self.intercept_ = self._given_back(intercept.unsqueeze(0)).reshape(-1)
+        if len(self.intercept_) == 1:
+            self.intercept_ = float(self.intercept_[0])
+        rows = centres.points.values
+        self.X_fit_ = rows if seen.torch_in or not isinstance(rows, Tensor) else rows.numpy()
+
+    def _given_back(self, values: Tensor) -> Any:
+        """As the caller's kind of array, one-dimensional where the model has one column."""
+        values = values.squeeze(1) if values.shape[1] == 1 else values
+        return values.to(self._seen.device) if self._seen.torch_in else values.detach().cpu().numpy()
+
+    @property
+    def function_(self) -> RKHSFunction:
+        """The fitted function without its intercept, an element of the RKHS."""
+        return RKHSFunction(self.kernel_, self.X_fit_, self.dual_coef_)
+
+    def _columns(self, rows: Points) -> Tensor:
+        """Predictions (m, t) with the intercept."""
+        operator = self._centres.at(rows, self._place())
+        return operator.matmul(self._coef.to(operator.device)).to(torch.float64) + self._intercept.to(operator.device)
+
+    def _options(self) -> dict[str, Any]:
+        if isinstance(self.tol, bool) or not isinstance(self.tol, int | float) or not 0 < self.tol < 1:
+            raise InputError(f"tol={self.tol!r}: must be a number > 0 and < 1.")
+        callback = _print_residual if self.verbose else None
+        return {"tol": float(self.tol), "max_iter": self.max_iter, "callback": callback}
+
+    def _place(self) -> Placement:
+        if self.dtype == "auto":
+            single = self._where == "pcg" and self._seen.dtype == torch.float32
+            dtype = torch.float32 if single else torch.float64
+        else:
+            dtype = choose_dtype(self.dtype)
+        return Placement(self._device(), dtype, self.memory_budget)
+
+    def _device(self) -> torch.device:
+        seen = self._seen
+        return choose_device(self.device, torch.empty(0, device=seen.device) if seen.torch_in else None)
+
+
+def checked_loss_alpha(alpha: Any) -> float | str:
+    """A number > 0 or "auto"."""
+    if isinstance(alpha, str) and alpha == "auto":
+        return alpha
+    number = not isinstance(alpha, bool) and isinstance(alpha, int | float | np.integer | np.floating)
+    if not number or not 0 < alpha < float("inf"):
+        raise InputError(f'alpha={alpha!r}: give a finite number > 0 or "auto".')
+    return float(alpha)
+
+
+def _print_residual(iteration: int, residual: float) -> None:
+    print(f"step {iteration}: relative residual {residual:.2e}", flush=True)

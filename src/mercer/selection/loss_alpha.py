@@ -1,0 +1,137 @@
+"""The best alpha for any loss: fits along a path, each from the last, judged on rows left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.losses import PiecewiseLinear
+from mercer.selection.alpha import AlphaPath, best_alpha
+from mercer.selection.approximate_loo import approximate_loo
+from mercer.solvers.few_span import FewSpan
+from mercer.solvers.landmarks import _hashes
+from mercer.solvers.minimise import minimise
+from mercer.solvers.newton import Minimum
+from mercer.solvers.objective import Objective
+
+FOLDS = 5
+MOST_MULTIPLICATIONS = 3e10
+"""n^3 t up to which approximate leave-one-out is cheaper than folds."""
+
+ROUGH = 1e-4
+"""The tolerance of fits to folds, where `tol` is not larger."""
+
+RISES = 3
+"""Alphas in a row with a larger error that end the path."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Predictions for rows that a fit did not see, and how they were made: "loo" or "folds"."""
+
+    fitted: Tensor
+    how: str
+
+
+def loss_alphas(span: Any, scale: float = 1.0, *, coarse: bool = False) -> Tensor:
+    """Alphas in half decades, ascending, from 1e-4 to 100 times the mean of k(x, x), divided by `scale`.
+
+    With `coarse` in whole decades, for losses that need folds.
+    """
+    alphas = span.mean_diag / scale * 10.0 ** (torch.arange(13, dtype=torch.float64) / 2 - 4)
+    return alphas[::2] if coarse else alphas
+
+
+def fold_numbers(X: Points, y: Tensor, weights: Tensor | None = None, folds: int = FOLDS) -> Tensor:
+    """A fold for each row, by its content alone: equal rows share one, and classes are spread evenly.
+
+    >>> fold_numbers(Points(torch.tensor([[1.0], [2.0], [1.0]])), torch.zeros(3), folds=2).unique()
+    tensor([0, 1])
+    """
+    keys = _hashes(X)
+    labels = y.reshape(len(y), -1)[:, 0].double().cpu()
+    pairs, group = torch.unique(torch.stack([labels, keys.double()], dim=1), dim=0, return_inverse=True)
+    return (torch.arange(len(pairs)) % folds)[group]
+
+
+def left_out(
+    span: Any, objective: Objective, found: Minimum, folds: Callable[[], Tensor], options: dict[str, Any]
+) -> LeftOut:
+    """Predictions for rows left out, by approximate leave-one-out where that is accurate and cheap, else by folds."""
+    if not isinstance(objective.loss, PiecewiseLinear) and objective.loss.convex and _is_cheap(span, objective):
+        return LeftOut(approximate_loo(span, objective, found), "loo")
+    return LeftOut(cross_validated(span, objective, found, folds(), options), "folds")
+
+
+def cross_validated(span: Any, objective: Objective, warm: Minimum | None, folds: Tensor, options: Any) -> Tensor:
+    """For each row the prediction of a fit to the other folds: one in which the rows of its own have no weight."""
+    folds = folds.to(span.device)
+    options = options | {"tol": max(options["tol"], ROUGH)}
+    weights = torch.ones(span.n).to(span.device).double() if objective.weights is None else objective.weights
+    fitted = torch.empty(span.n, objective.outputs, dtype=torch.float64, device=span.device)
+    for k in folds.unique():
+        inside = folds == k
+        part = replace(objective, weights=torch.where(inside, 0.0, weights))
+        fitted[inside] = minimise(span, part, warm, **options).fitted[inside]
+    return fitted
+
+
+def select_loss_alpha(
+    span: Any,
+    objectives: list[Objective],
+    folds: Callable[[], Tensor],
+    options: dict[str, Any],
+    alphas: Tensor,
+    criterion: Callable[[Objective, Tensor], float] | None = None,
+) -> tuple[AlphaPath, list[Minimum], list[LeftOut]]:
+    """Choose one alpha for all objectives by the mean loss at rows left out; the path ends early where it rises.
+
+    `criterion` gives the loss of predictions (n, t) where that is not the objective's own. Returns the path, and at
+    the chosen alpha the minima and the predictions for rows left out.
+    """
+    ascending = alphas.sort().values
+    warm: list[Minimum | None] = [None] * len(objectives)
+    errors = torch.full((len(alphas),), torch.inf, dtype=torch.float64)
+    kept: dict[int, tuple[list[Minimum], list[LeftOut]]] = {}
+    rises = 0
+    for index in range(len(alphas) - 1, -1, -1):
+        problems = [replace(objective, alpha=float(ascending[index])) for objective in objectives]
+        minima = [minimise(span, problem, start, **options) for problem, start in zip(problems, warm, strict=True)]
+        warm = list(minima)
+        out = [left_out(span, problem, found, folds, options) for problem, found in zip(problems, minima, strict=True)]
+        judge = criterion or _own_loss
+        errors[index] = sum(judge(problem, part.fitted) for problem, part in zip(problems, out, strict=True))
+        best = int(errors.argmin())
+        rises = 0 if index == best else rises + 1
+        kept[index] = minima, out
+        if index != best:
+            del kept[index]
+        else:
+            kept = {index: kept[index]}
+        if rises >= RISES:
+            break
+    seen = torch.isfinite(errors)
+    path = best_alpha(ascending[seen], errors[seen].unsqueeze(1), torch.zeros(1, dtype=torch.float64), "loo")
+    index = int(errors.argmin())
+    chosen = ascending[index].reshape(1)
+    edge = torch.tensor([index in (0, len(alphas) - 1)])
+    how = kept[index][1][0].how
+    path = replace(path, alpha=chosen, at_edge=edge, criterion="loo" if how == "loo" else "folds")
+    return path, *kept[index]
+
+
+def _own_loss(objective: Objective, fitted: Tensor) -> float:
+    total = float(len(fitted)) if objective.weights is None else float(objective.weights.sum())
+    value = objective.loss_sum(fitted) / total
+    return value if value == value else float("inf")
+
+
+def _is_cheap(span: Any, objective: Objective) -> bool:
+    if isinstance(span, FewSpan):
+        return True
+    return span.matrix is not None and span.n**3 * objective.outputs <= MOST_MULTIPLICATIONS

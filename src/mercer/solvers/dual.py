@@ -1,0 +1,254 @@
+"""The dual solver for losses with kinks: hinge, quantile, epsilon-insensitive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.core.losses import Loss, PiecewiseLinear
+from mercer.solvers.newton import Minimum, Newton
+from mercer.solvers.objective import Objective, Span
+from mercer.solvers.smo import smo
+
+FIRST, LAST, FASTER = 0.01, 1e-9, 0.4
+"""The width of the first smoothing and the smallest, in units of the mean of k(x, x), and how fast it shrinks."""
+
+
+SLOPE, STEPS = 1e-3, 5
+"""The first answer has slopes up to this, in units of the targets, and takes at most this many steps per row."""
+
+INNER = 1e-9
+"""The residual of the smooth problems: a looser one keeps the rounds from converging."""
+
+WARM = 1e-4
+"""The width of the first smoothing around an answer to begin with."""
+
+PATIENCE = 5
+"""Rounds without a smaller duality gap that end the search."""
+
+
+@dataclass(frozen=True)
+class Dual:
+    r"""Minimise losses with kinks plus alpha times the squared norm, through the dual problem
+
+    .. math:: \min_c\; \tfrac12 c^T K c - q(c) \quad \text{with} \quad
+        -w_i s^{max}_i \le 2 \alpha c_i \le -w_i s^{min}_i
+        \quad (\text{and } \textstyle\sum_i c_i = 0 \text{ with an intercept}),
+
+    where q is made of the kinks of the loss and the s are its outer slopes; for the hinge q(c) = y^T c and
+    0 <= y_i c_i <= 1 / (2 alpha). It is solved by the proximal point method: each round adds delta / 2 |c - c'|^2 with
+    c' the answer of the last one, which smooths the losses, and Newton's method solves the smooth problem, with a
+    linear system over the rows at a kink alone. Delta shrinks from round to round, and the limit needs none. It stops
+    when the difference of the objective and its dual, relative to the objective, is at most `tol`: a proof.
+
+    Parameters
+    ----------
+    tol : largest relative duality gap, the `residual` of the answer.
+    max_iter : largest number of Newton steps over all rounds.
+    callback : called with the number of Newton steps and the residual.
+
+    References: Rockafellar, *Monotone operators and the proximal point algorithm*, 1976; Li, Sun and Toh, *A highly
+    efficient semismooth Newton augmented Lagrangian method for solving lasso problems*, 2018.
+
+    >>> from mercer.core.losses import Hinge
+    >>> from mercer.solvers.full_span import FullSpan
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> span = FullSpan.of(MatrixSystem(torch.eye(2).double()))
+    >>> found = Dual().solve(span, Objective(Hinge(), torch.tensor([[1.0], [-1.0]]).double(), alpha=1.0))
+    >>> found.converged, found.value[:, 0].round(decimals=6)
+    (True, tensor([ 0.5000, -0.5000], dtype=torch.float64))
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 300
+    callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tol < 1:
+            raise InputError(f"Dual(tol={self.tol}): must be a number > 0 and < 1.")
+        if self.max_iter < 1:
+            raise InputError(f"Dual(max_iter={self.max_iter}): must be at least 1.")
+
+    def solve(
+        self,
+        span: Span,
+        objective: Objective,
+        start: Tensor | None = None,
+        intercept: Tensor | None = None,
+        multipliers: Tensor | None = None,
+    ) -> Minimum:
+        """The minimum over the span; `multipliers` (n, t) are dual variables c to begin with, `start` coefficients."""
+        if not isinstance(objective.loss, PiecewiseLinear):
+            raise InputError(f"The loss {objective.loss.name!r} is not piecewise linear: use Newton.")
+        started = time.perf_counter()
+        scale = float(span.mean_diag)
+        if multipliers is None and start is None:
+            multipliers = self._first(span, objective)
+            start = multipliers
+        delta = scale * FIRST
+        smooth = Smoothed.of(objective, delta, multipliers)
+        found: Minimum | None = None
+        if multipliers is not None and span.dual_variables(smooth.centre) is not None:
+            delta = scale * WARM
+            smooth = replace(smooth, delta=delta)
+            found = self._begun(span, objective, smooth)
+        best = found
+        steps, ending = 0, ""
+        stuck = 0
+        while best is None or best.residual > self.tol:
+            inner = Newton(tol=INNER, max_iter=max(1, min(100, self.max_iter - steps)))
+            c, b = (start, intercept) if found is None else (found.value, found.intercept)
+            step = inner.solve(span, replace(objective, loss=smooth), c, b)
+            steps += max(1, step.iterations)
+            smooth = smooth.moved(span.dual_variables(step.value), step.fitted)
+            found = self._judged(span, objective, smooth, step)
+            if best is None or found.residual <= best.residual:
+                best, stuck = found, 0
+            else:
+                stuck += 1
+            if self.callback is not None:
+                self.callback(steps, found.residual)
+            if found.residual <= self.tol:
+                break
+            if "interrupted" in step.reason:
+                ending = step.reason
+                break
+            if steps >= self.max_iter:
+                ending = f"max_iter={self.max_iter} is spent: raise it, or use a larger alpha or tol"
+                break
+            if stuck >= PATIENCE:
+                ending = "this is the smallest duality gap that rounding allows: use a larger alpha or tol"
+                break
+            if stuck == 0:
+                smooth = replace(smooth, delta=max(smooth.delta * FASTER, scale * LAST))
+        return replace(
+            best,
+            converged=best.residual <= self.tol,
+            iterations=steps,
+            seconds=time.perf_counter() - started,
+            reason="; ".join(filter(None, [ending, span.note])),
+        )
+
+    def _begun(self, span: Span, objective: Objective, smooth: Smoothed) -> Minimum:
+        """The answer of dual variables to begin with."""
+        c = smooth.centre
+        plain = span.values(c)
+        b = objective.best_intercept(plain)
+        begun = Minimum(
+            solver="dual", converged=False, residual=1.0, value=c, intercept=b, fitted=plain + b, objective=0.0
+        )
+        return self._judged(span, objective, smooth, begun)
+
+    def _first(self, span: Span, objective: Objective) -> Tensor | None:
+        """A quick first answer where the matrix is stored and the loss has one kink; None where there is none."""
+        matrix = getattr(span, "matrix", None)
+        smooth = Smoothed.of(objective, 1.0, None)
+        if matrix is None or matrix.is_cuda or matrix.dtype != torch.float64 or smooth.kinks.shape[0] != 1:
+            return None
+        kinks, low, high = smooth.kinks[0], smooth.low[0], smooth.high[0]
+        spread = float((kinks - kinks.mean()).abs().mean()) or 1.0
+        options = {"balanced": objective.intercept, "tol": SLOPE * spread, "max_iter": max(1000, STEPS * span.n)}
+        columns = [
+            smo(matrix, kinks[:, k], low[:, k], high[:, k], **options)[0]  # type: ignore[arg-type]
+            for k in range(kinks.shape[1])
+        ]
+        return torch.stack(columns, dim=1)
+
+    def _judged(self, span: Span, objective: Objective, smooth: Smoothed, step: Minimum) -> Minimum:
+        """The answer from the dual variables that a round has found, with its duality gap."""
+        dual = balanced(smooth.centre) if objective.intercept else smooth.centre
+        c, plain = span.from_dual(dual, step.value, step.fitted - step.intercept)
+        b = step.intercept
+        square = span.inner(c, c, plain)
+        primal = objective.loss_sum(plain + b) + objective.alpha * square
+        if objective.intercept:
+            other = objective.best_intercept(plain)
+            better = objective.loss_sum(plain + other) + objective.alpha * square
+            if better < primal:
+                b, primal = other, better
+        bound = 2 * objective.alpha * float(smooth.linear(dual).sum()) - objective.alpha * span.dual_square(dual, plain)
+        gap = (primal - bound) / max(abs(primal), abs(bound), torch.finfo(torch.float64).tiny)
+        if primal <= 1e-12 * objective.loss_sum(torch.zeros_like(plain)):
+            gap = 0.0
+        return Minimum(
+            solver="dual",
+            converged=False,
+            residual=max(gap, 0.0),
+            value=c,
+            intercept=b,
+            fitted=plain + b,
+            objective=primal,
+            dual=dual,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed(Loss):
+    r"""A piecewise linear loss of all rows, smoothed around dual variables `centre`,
+
+    .. math:: \phi_i(f) = 2 \alpha \max_c\; q_i(c) - c f - \tfrac{\delta}{2} (c - c'_i)^2, \qquad
+        c_i(f) = \textstyle\sum_j \text{ of } c'_i + (\kappa_{ij} - f) / \delta \text{ clipped to kink j's interval}.
+
+    As delta goes to zero it becomes the weighted loss itself.
+    """
+
+    kinks: Tensor
+    low: Tensor
+    high: Tensor
+    shift: float
+    delta: float
+    centre: Tensor
+    weight: Tensor
+
+    @classmethod
+    def of(cls, objective: Objective, delta: float, centre: Tensor | None) -> Smoothed:
+        loss, y, shift = objective.loss, objective.targets, 2 * objective.alpha
+        assert isinstance(loss, PiecewiseLinear)
+        weight = torch.ones_like(y) * objective.w
+        bounds = -loss.slopes(y) * weight / shift
+        centre = torch.zeros_like(y) if centre is None else centre.clamp(bounds[-1], bounds[0])
+        weight = torch.where(weight > 0, weight, 1.0)  # rows without weight have empty intervals
+        return cls(loss.kinks(y), bounds[1:], bounds[:-1], shift, delta, centre, weight)
+
+    def multipliers(self, f: Tensor) -> Tensor:
+        """The dual variables c(f)."""
+        parts = (self.centre + (self.kinks - f) / self.delta).clamp(self.low, self.high)
+        return self.low[-1] + (parts - self.low).sum(0)
+
+    def moved(self, c: Tensor | None, f: Tensor) -> Smoothed:
+        """The same around dual variables c, or where there are none, around those at f."""
+        centre = self.multipliers(f) if c is None else c.clamp(self.low[-1], self.high[0])
+        return replace(self, centre=centre)
+
+    def linear(self, c: Tensor) -> Tensor:
+        """q(c) for each row."""
+        inside = c.clamp(self.low, self.high) - torch.zeros_like(c).clamp(self.low, self.high)
+        return (self.kinks * inside).sum(0)
+
+    # The objective multiplies by the weights, which are part of the intervals here.
+
+    def value(self, y: Tensor, f: Tensor) -> Tensor:
+        c = self.multipliers(f)
+        return self.shift * (self.linear(c) - c * f - self.delta / 2 * (c - self.centre).square()) / self.weight
+
+    def gradient(self, y: Tensor, f: Tensor) -> Tensor:
+        return -self.shift * self.multipliers(f) / self.weight
+
+    def hessian(self, y: Tensor, f: Tensor) -> Tensor:
+        c = self.centre + (self.kinks - f) / self.delta
+        free = ((c > self.low) & (c < self.high)).any(0)
+        return self.shift / self.delta * free.to(f) / self.weight
+
+
+def balanced(c: Tensor) -> Tensor:
+    """c with its larger side scaled down so that each column sums to zero."""
+    positive, negative = c.clamp(min=0.0), (-c).clamp(min=0.0)
+    up, down = positive.sum(0), negative.sum(0)
+    least = torch.minimum(up, down)
+    share = [torch.where(side > 0, least / torch.where(side > 0, side, 1.0), 0.0) for side in (up, down)]
+    return positive * share[0] - negative * share[1]

@@ -1,0 +1,200 @@
+"""Newton steps over few functions: kernels at landmarks, with rows that are read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import check_finite
+from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.memory import resolve_budget
+from mercer.solvers.conjugate_gradients import conjugate_gradients
+from mercer.solvers.nystrom import landmark_matrix, whitening
+from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
+from mercer.solvers.row_blocks import Block
+
+SHARE = 0.5
+"""Of the memory budget, for kernel values that are kept from one pass over the rows to the next."""
+
+MOST_STEPS = 200
+
+
+@dataclass(eq=False)
+class FewSpan:
+    r"""Functions f = sum_j c_j k(z_j, .) on m landmarks, in a basis E with E^T K_mm E = I: c = E u, f(X) = K_nm E u.
+
+    A Newton step solves the small system
+
+    .. math:: (E^T K_{nm}^T H K_{nm} E + 2 \alpha I)\, d = -(E^T K_{nm}^T g + 2 \alpha u)
+
+    with sums that take one pass over the rows, or by conjugate gradients with two passes each where a joint loss
+    couples its predictions. Kernel values are kept between passes where they fit half of the memory budget. E is
+    turned such that E^T K_nm^T K_nm E is diagonal, with `spectrum` on it.
+    """
+
+    blocks: Iterable[Block]
+    basis: Tensor
+    n: int
+    weights: Tensor | None
+    kept: list[Tensor] | None
+    spectrum: Tensor
+    passes: int = 0
+
+    @classmethod
+    def of(cls, blocks: Any, K_mm: Any, memory_budget: Any = None) -> FewSpan:
+        """The span of landmarks with Gram matrix `K_mm`, over blocks that can be read again and again."""
+        first = next(iter(blocks)).kernel
+        matrix, precision = landmark_matrix(K_mm, torch.empty(first.shape[1], dtype=torch.float64, device=first.device))
+        basis = whitening(matrix, precision)
+        n = sum(len(block.targets) for block in blocks)
+        weights = [block.weights for block in blocks]
+        all_weights = None if weights[0] is None else torch.cat([w for w in weights if w is not None])
+        room = SHARE * resolve_budget(memory_budget, first.device)
+        span = cls(blocks, basis, n, all_weights, None, basis)
+        values, vectors = torch.linalg.eigh(span.gram(torch.ones(n).to(basis)))
+        span.spectrum, span.basis = values.clamp(min=0.0), basis @ vectors
+        if n * span.m * 8 <= room:
+            span.kept = [features for _, features in span.parts()]
+        return span
+
+    @property
+    def m(self) -> int:
+        return self.basis.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        return self.basis.device
+
+    @property
+    def note(self) -> str:
+        kept = "kernel values were kept" if self.kept is not None else f"{self.passes} passes over the rows"
+        lost = len(self.basis) - self.m
+        return kept + (f"; {self.m} of {len(self.basis)} landmarks are independent to rounding" if lost else "")
+
+    def coefficients(self, u: Tensor) -> Tensor:
+        """The coefficients of the landmarks."""
+        return self.basis @ u
+
+    def parts(self) -> Iterator[tuple[slice, Tensor]]:
+        """The rows of K_nm E, some at a time, with their places."""
+        self.passes += 1
+        start = 0
+        for features in self.kept if self.kept is not None else self._read():
+            yield slice(start, start + len(features)), features
+            start += len(features)
+
+    def _read(self) -> Iterator[Tensor]:
+        for block in self.blocks:
+            for K, _, _ in block.parts():
+                yield K.to(self.basis) @ self.basis
+
+    def values(self, c: Tensor) -> Tensor:
+        found = c.new_empty(self.n, c.shape[1])
+        for part, features in self.parts():
+            found[part] = features @ c
+        return found
+
+    def gather(self, V: Tensor) -> Tensor:
+        """E^T K_nm^T V."""
+        total = V.new_zeros(self.m, V.shape[1])
+        for part, features in self.parts():
+            total.addmm_(features.T, V[part])
+        return total
+
+    def gram(self, h: Tensor) -> Tensor:
+        """E^T K_nm^T diag(h) K_nm E."""
+        total = h.new_zeros(self.m, self.m)
+        for part, features in self.parts():
+            used = h[part] > 0
+            scaled = (features if bool(used.all()) else features[used]) * h[part][used].sqrt().unsqueeze(1)
+            total.addmm_(scaled.T, scaled)
+        return total
+
+    def inner(self, c: Tensor, other: Tensor, other_values: Tensor) -> float:
+        return float((c * other).sum())
+
+    @property
+    def mean_diag(self) -> float:
+        """The mean squared norm of a row's evaluation."""
+        return max(float(self.spectrum.sum()) / self.n, torch.finfo(torch.float64).tiny)
+
+    def dual_variables(self, c: Tensor) -> None:
+        """Dual variables belong to rows, coefficients to landmarks."""
+
+    def from_dual(self, dual: Tensor, c: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """The function found in the span."""
+        return c, values
+
+    def dual_square(self, dual: Tensor, values: Tensor) -> float:
+        return float(self.gather(dual).square().sum())
+
+    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float) -> Step:
+        gradient = objective.gradient(f)
+        root = objective.root(f)
+        uphill = self.gather(gradient) + 2 * objective.alpha * c
+        if isinstance(root, DiagonalRoot):
+            d, b = self._separate(objective, root.s.square(), uphill, gradient)
+        else:
+            d, b = self._joint(objective, root, uphill, gradient, tol)
+        return Step(d, self.values(d) + b, b, exact=isinstance(root, DiagonalRoot))
+
+    def _separate(self, objective: Objective, h: Tensor, uphill: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """The step of predictions that do not depend on each other."""
+        d, b = torch.zeros_like(uphill), uphill.new_zeros(uphill.shape[1])
+        shared = bool((h == h[:, :1]).all())
+        for k in [slice(None)] if shared else [slice(k, k + 1) for k in range(h.shape[1])]:
+            L = self.hessian_factor(h[:, k][:, 0], objective.alpha)
+            right = -uphill[:, k]
+            if not objective.intercept:
+                d[:, k] = torch.cholesky_solve(right, L)
+                continue
+            first = h[:, k][:, :1]
+            tilt = self.gather(first)
+            both = torch.cholesky_solve(torch.cat([right, tilt], dim=1), L)
+            plain, bent = both[:, :-1], both[:, -1:]
+            curvature = float(first.sum() - (tilt * bent).sum())
+            if curvature > 1e-13 * float(first.sum()):
+                b[k] = (-gradient[:, k].sum(0) - (tilt * plain).sum(0)) / curvature
+            d[:, k] = plain - bent * b[k]
+        return d, b
+
+    def hessian_factor(self, h: Tensor, alpha: float) -> Tensor:
+        """L with L L^T = E^T K_nm^T diag(h) K_nm E + 2 alpha."""
+        system = self.gram(h)
+        system.diagonal().add_(2 * alpha)
+        check_finite(system, "A Newton system")
+        largest = float(system.diagonal().max())
+        for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):  # rounding of the sums beside a tiny alpha
+            L, failed = torch.linalg.cholesky_ex(system + jitter * largest * torch.eye(self.m).to(system))
+            if not int(failed):
+                return L
+        raise NotPositiveDefiniteError(f"alpha={alpha:g} is too small beside the kernel: use a larger one.")
+
+    def _joint(
+        self, objective: Objective, root: Root, uphill: Tensor, gradient: Tensor, tol: float
+    ) -> tuple[Tensor, Tensor]:
+        shift = 2 * objective.alpha
+        r, t = uphill.shape
+        border = 1 if objective.intercept else 0
+        mean = root.scale.square().mean(0)  # type: ignore[attr-defined]
+        diagonal = torch.cat(
+            [mean * self.spectrum.unsqueeze(1) + shift, (mean * self.n).clamp(min=1e-300).expand(border, t)]
+        )
+
+        def product(V: Tensor, _: Tensor) -> Tensor:
+            u = V.reshape(r + border, t)
+            f = self.values(u[:r])
+            bent = root.apply(root.transposed(f + u[r:].sum(0)))
+            image = self.gather(bent) + shift * u[:r]
+            return torch.cat([image, bent.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
+
+        right = -torch.cat([uphill, gradient.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
+        found = conjugate_gradients(
+            product, right, lambda R, _: R / diagonal.reshape(-1, 1), tol=tol, max_iter=MOST_STEPS
+        )
+        step = found.value.reshape(r + border, t)
+        return step[:r], step[r:].sum(0)

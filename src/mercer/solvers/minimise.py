@@ -1,0 +1,39 @@
+"""One entry for every loss: Newton's method where it is smooth, the dual solver where it has kinks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from mercer.core.losses import PiecewiseLinear
+from mercer.solvers.dual import Dual
+from mercer.solvers.newton import Minimum, Newton
+from mercer.solvers.objective import Objective, Span
+
+
+def minimise(
+    span: Span,
+    objective: Objective,
+    warm: Minimum | None = None,
+    *,
+    tol: float = 1e-8,
+    max_iter: int | None = None,
+    callback: Any = None,
+) -> Minimum:
+    """The minimum of the objective over the span, from the answer `warm` of a similar problem where there is one.
+
+    >>> import torch
+    >>> from mercer.core.losses import Squared
+    >>> from mercer.solvers.full_span import FullSpan
+    >>> problem = Objective(Squared(), torch.ones(2, 1).double(), alpha=1.0)
+    >>> minimise(FullSpan.of(None, matrix=torch.eye(2).double()), problem).fitted[:, 0]
+    tensor([0.5000, 0.5000], dtype=torch.float64)
+    """
+    options: dict[str, Any] = {"tol": tol, "callback": callback}
+    if max_iter is not None:
+        options["max_iter"] = max_iter
+    start: tuple[Tensor | None, Tensor | None] = (None, None) if warm is None else (warm.value, warm.intercept)
+    if not isinstance(objective.loss, PiecewiseLinear):
+        return Newton(**options).solve(span, objective, *start)
+    return Dual(**options).solve(span, objective, *start, None if warm is None else warm.dual)

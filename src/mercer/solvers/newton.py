@@ -1,0 +1,218 @@
+"""Newton's method for any loss over any span of functions."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.core.results import Solution
+from mercer.solvers.objective import Objective, Span, Step
+
+ROUNDING = 1e-13
+"""Relative changes of the objective below this are rounding."""
+
+FORCING = (1e-2, 1e-9)
+"""The largest and smallest relative residual that inner systems are solved to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum(Solution):
+    """Coefficients with the intercept (t,), the values at the rows (n, t) and the objective they reach.
+
+    The dual solver adds its dual variables (n, t), from which f(x) = sum_i dual_i k(x_i, x).
+    """
+
+    intercept: Tensor = field(kw_only=True)
+    fitted: Tensor = field(kw_only=True)
+    objective: float = field(kw_only=True)
+    dual: Tensor | None = field(kw_only=True, default=None)
+
+
+@dataclass(frozen=True)
+class Newton:
+    r"""Minimise the losses of f + b plus alpha times the squared norm of f. A step solves, in the function space,
+
+    .. math:: (2 \alpha + A^* H A)\, d = -(2 \alpha f + A^* g), \qquad A f = (f(x_i))_i,
+
+    with g and H the first and second derivatives of the losses, and goes along d as far as the objective falls. Inner
+    systems are solved the more accurately the closer the end is. It stops when the decrease that a step promises,
+    relative to the objective, is at most `tol`, and takes that step: the last one squares the error. For a loss that is
+    not convex, negative curvature is left out and the answer is a local solution.
+
+    Parameters
+    ----------
+    tol : largest relative decrease that the last step promises, the `residual` of the answer.
+    max_iter : largest number of steps.
+    callback : called with the step and the residual; an interrupt from the keyboard ends with the best so far.
+
+    References: Chapelle, *Training a support vector machine in the primal*, 2007; Nocedal and Wright, *Numerical
+    Optimization*, 2006, chapters 3 and 7.
+
+    >>> from mercer.core.losses import Logistic
+    >>> from mercer.solvers.full_span import FullSpan
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> span = FullSpan.of(MatrixSystem(torch.eye(2).double()))
+    >>> found = Newton().solve(span, Objective(Logistic(), torch.tensor([[1.0], [-1.0]]).double(), alpha=0.5))
+    >>> found.converged, found.value[:, 0].round(decimals=4)
+    (True, tensor([ 0.4011, -0.4011], dtype=torch.float64))
+    """
+
+    tol: float = 1e-8
+    max_iter: int = 100
+    callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tol < 1:
+            raise InputError(f"Newton(tol={self.tol}): must be a number > 0 and < 1.")
+        if self.max_iter < 1:
+            raise InputError(f"Newton(max_iter={self.max_iter}): must be at least 1.")
+
+    def solve(
+        self, span: Span, objective: Objective, start: Tensor | None = None, intercept: Tensor | None = None
+    ) -> Minimum:
+        """The minimum over the span, from `start` (m, t) or zero."""
+        started = time.perf_counter()
+        state = _State.begin(span, objective, start, intercept)
+        residual, steps, ending = math.inf, 0, ""
+        try:
+            while steps < self.max_iter:
+                # The square root of the expected decrease is the distance to the end in the norm of the problem.
+                inner = min(FORCING[0], max(FORCING[1], 0.1 * residual**0.5))
+                step = span.newton(objective, state.c, state.f, inner)
+                slope = state.slope(step)
+                if not slope < 0 and not step.exact:
+                    step = span.newton(objective, state.c, state.f, FORCING[1])
+                    slope = state.slope(step)
+                if not slope < 0:
+                    residual, ending = self._flat(state, slope, residual)
+                    state.settle(step)
+                    break
+                residual = -slope / 2 / max(abs(state.value), torch.finfo(torch.float64).tiny)
+                if not state.advance(step, slope):
+                    ending = "" if residual <= max(self.tol, 1e3 * ROUNDING) else "no step lowers the objective"
+                    break
+                steps += 1
+                if self.callback is not None:
+                    self.callback(steps, residual)
+                if objective.loss.quadratic and step.exact:
+                    residual = 0.0
+                if residual <= self.tol:
+                    break
+            else:
+                ending = f"max_iter={self.max_iter} is spent: raise it, or use a larger alpha"
+        except KeyboardInterrupt:
+            ending = f"interrupted after {steps} steps, this is the best so far"
+        state.centre()
+        words = [ending, "" if objective.loss.convex else "a local solution: the loss is not convex", span.note]
+        return Minimum(
+            solver="newton",
+            converged=not ending,
+            residual=residual,
+            iterations=steps,
+            seconds=time.perf_counter() - started,
+            reason="; ".join(filter(None, words)),
+            value=state.c,
+            intercept=state.b,
+            fitted=state.f,
+            objective=state.value,
+        )
+
+    def _flat(self, state: _State, slope: float, residual: float) -> tuple[float, str]:
+        """What it means that a step does not lead down: rounding at the minimum, or an inner solve that failed."""
+        size = abs(slope) / 2 / max(abs(state.value), torch.finfo(torch.float64).tiny)
+        if size <= max(self.tol, 1e3 * ROUNDING) or state.value == 0:
+            return size, ""
+        return min(size, residual), "a step that does not lead down: the kernel may not be positive semi-definite"
+
+
+@dataclass(eq=False)
+class _State:
+    """Coefficients, intercept and values, with the objective there."""
+
+    span: Span
+    objective: Objective
+    c: Tensor
+    b: Tensor
+    f: Tensor
+    penalty: float
+    value: float
+
+    @classmethod
+    def begin(cls, span: Span, objective: Objective, start: Tensor | None, b: Tensor | None) -> _State:
+        t = objective.outputs
+        c = torch.zeros(span.m, t, dtype=torch.float64, device=span.device) if start is None else start.clone()
+        plain = c.new_zeros(span.n, t) if start is None else span.values(c)
+        b = objective.best_intercept(plain) if b is None else b.clone()
+        penalty = span.inner(c, c, plain)
+        f = plain + b
+        return cls(span, objective, c, b, f, penalty, objective.loss_sum(f) + objective.alpha * penalty)
+
+    def centre(self) -> None:
+        """Of the intercepts of a joint loss, which a constant does not change, take those with mean zero."""
+        if self.objective.loss.joint and self.objective.intercept:
+            mean = self.b.mean()
+            self.b, self.f = self.b - mean, self.f - mean
+
+    def slope(self, step: Step) -> float:
+        """The derivative of the objective along the step."""
+        gradient = self.objective.gradient(self.f)
+        bend = self.span.inner(step.c, self.c, self.f - self.b)
+        return float((gradient * step.f).sum()) + 2 * self.objective.alpha * bend
+
+    def settle(self, step: Step) -> None:
+        """Take a step that leaves the function as it is: its coefficients are those of the minimum."""
+        if float(step.f.abs().max()) <= 1e-9 * (1.0 + float(self.f.abs().max())):
+            self.c = self.c + step.c
+
+    def advance(self, step: Step, slope: float) -> bool:
+        """Go along the step to where the objective is low enough; False where it does not fall."""
+        alpha = self.objective.alpha
+        bend = self.span.inner(step.c, self.c, self.f - self.b)
+        square = self.span.inner(step.c, step.c, step.f - step.b)
+
+        def value(s: float) -> float:
+            penalty = self.penalty + 2 * s * bend + s * s * square
+            return self.objective.loss_sum(self.f + s * step.f) + alpha * penalty
+
+        def derivative(s: float) -> float:
+            gradient = self.objective.gradient(self.f + s * step.f)
+            return float((gradient * step.f).sum()) + 2 * alpha * (bend + s * square)
+
+        s = _step_length(value, derivative, self.value, slope)
+        if s == 0.0:
+            return False
+        self.c, self.b, self.f = self.c + s * step.c, self.b + s * step.b, self.f + s * step.f
+        self.penalty += 2 * s * bend + s * s * square
+        self.value = self.objective.loss_sum(self.f) + alpha * self.penalty
+        return True
+
+
+def _step_length(
+    value: Callable[[float], float], derivative: Callable[[float], float], start: float, slope: float
+) -> float:
+    """1 where that is a good step, else near the least value between 0 and 1; 0 where nothing falls."""
+    allowed = ROUNDING * abs(start)
+
+    def falls(s: float) -> bool:
+        reached = value(s)
+        return math.isfinite(reached) and reached <= start + 1e-4 * s * slope + allowed
+
+    if falls(1.0) and derivative(1.0) <= 0.5 * abs(slope):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(25):
+        middle = (low + high) / 2
+        rate = derivative(middle)
+        if abs(rate) <= 0.01 * abs(slope) and falls(middle):
+            return middle
+        low, high = (middle, high) if rate < 0 else (low, middle)
+    s = low if low > 0 else high
+    while s > 1e-12 and not falls(s):
+        s /= 2
+    return s if s > 1e-12 else 0.0

@@ -1,0 +1,172 @@
+"""The objective of a fit: weighted losses plus alpha times the squared norm, over any span of functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import check_finite
+from mercer.core.errors import InputError
+from mercer.core.losses import Loss
+
+BISECTIONS = 100
+
+
+class Span(Protocol):
+    """Functions f = sum_j c_j b_j, known by their values at n rows; coefficients are (m, t), values (n, t)."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def m(self) -> int: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def mean_diag(self) -> float:
+        """The mean of k(x, x) over the rows, a scale."""
+
+    def values(self, c: Tensor) -> Tensor:
+        """The values f at the rows."""
+
+    def inner(self, c: Tensor, other: Tensor, other_values: Tensor) -> float:
+        """The inner product of two functions, of which the second is given by its values too."""
+
+    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float) -> Any:
+        """The Newton step from the coefficients c, where the values with intercept are f; a `Step`."""
+
+    def dual_variables(self, c: Tensor) -> Tensor | None:
+        """The dual variables (n, t) of coefficients, None where the coefficients do not tell."""
+
+    def from_dual(self, dual: Tensor, c: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Coefficients and values for dual variables near those of c, which has these values."""
+
+    def dual_square(self, dual: Tensor, values: Tensor) -> float:
+        """The squared norm of the function sum_i dual_i k(x_i, .)."""
+
+    @property
+    def note(self) -> str:
+        """How steps are found, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A direction: changes of the coefficients, of the values (with the intercept's) and of the intercept.
+
+    `exact` tells that its system was solved to rounding.
+    """
+
+    c: Tensor
+    f: Tensor
+    b: Tensor
+    exact: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    r"""The function to minimise,
+
+    .. math:: J(f, b) = \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|^2.
+
+    `targets` are (n, t) for t separate predictions, or (n,) for a joint loss of `outputs` predictions; `weights` are
+    (n,) or None. The intercept b has no penalty.
+    """
+
+    loss: Loss
+    targets: Tensor
+    alpha: float
+    weights: Tensor | None = None
+    intercept: bool = False
+    outputs: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < float("inf"):
+            raise InputError(f"alpha={self.alpha}: must be a finite number > 0.")
+        check_finite(self.targets, "The targets")
+        self.loss.check_targets(self.targets)
+
+    @property
+    def w(self) -> Tensor | float:
+        """The weights as a column."""
+        return 1.0 if self.weights is None else self.weights.unsqueeze(1)
+
+    def losses(self, f: Tensor) -> Tensor:
+        """The weighted loss of each row, (n, 1) or (n, t)."""
+        value = self.loss.value(self.targets, f)
+        return (value.unsqueeze(1) if self.loss.joint else value) * self.w
+
+    def loss_sum(self, f: Tensor) -> float:
+        return float(self.losses(f).sum())
+
+    def gradient(self, f: Tensor) -> Tensor:
+        """The derivative of the weighted losses in each value, (n, t)."""
+        return self.loss.gradient(self.targets, f) * self.w
+
+    def root(self, f: Tensor) -> Root:
+        """A root of the weighted second derivative, with what is below zero left out."""
+        hessian = self.loss.hessian(self.targets, f)
+        if self.loss.joint:
+            return BlockRoot.of(hessian * (1.0 if self.weights is None else self.weights.reshape(-1, 1, 1)))
+        return DiagonalRoot((hessian * self.w).clamp(min=0.0).sqrt())
+
+    def best_intercept(self, f: Tensor) -> Tensor:
+        """For each column the b that minimises the loss of f + b, by bisection of its derivative; 0 if not convex."""
+        if not self.intercept or self.loss.joint or not self.loss.convex:
+            return f.new_zeros(f.shape[1])
+        reach = 1.0 + float(self.targets.abs().max()) + float(f.abs().max())
+        low, high = f.new_full((f.shape[1],), -reach), f.new_full((f.shape[1],), reach)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            rising = self.gradient(f + middle).sum(0) > 0
+            low, high = torch.where(rising, low, middle), torch.where(rising, middle, high)
+        return (low + high) / 2
+
+
+class Root(Protocol):
+    """S with S S^T = H, row by row."""
+
+    def apply(self, V: Tensor) -> Tensor:
+        """S v for v of shape (n, t)."""
+
+    def transposed(self, V: Tensor) -> Tensor:
+        """S^T v."""
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalRoot:
+    """The root of separate second derivatives, (n, t)."""
+
+    s: Tensor
+
+    @property
+    def scale(self) -> Tensor:
+        return self.s
+
+    def apply(self, V: Tensor) -> Tensor:
+        return self.s * V
+
+    transposed = apply
+
+
+@dataclass(frozen=True, eq=False)
+class BlockRoot:
+    """Roots (n, t, t) of the second derivatives of a joint loss; `scale` (n, t) are those of their diagonals."""
+
+    S: Tensor
+    scale: Tensor
+
+    @classmethod
+    def of(cls, blocks: Tensor) -> BlockRoot:
+        values, vectors = torch.linalg.eigh(blocks)
+        root = (vectors * values.clamp(min=0.0).sqrt().unsqueeze(1)) @ vectors.mT
+        return cls(root, blocks.diagonal(dim1=1, dim2=2).clamp(min=0.0).sqrt())
+
+    def apply(self, V: Tensor) -> Tensor:
+        return torch.einsum("nij,nj->ni", self.S, V)
+
+    transposed = apply

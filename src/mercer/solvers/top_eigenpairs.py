@@ -1,0 +1,190 @@
+"""The largest eigenvalues of a symmetric operator and their vectors, from products alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import check_finite
+from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.core.memory import resolve_budget
+from mercer.core.results import SolverReport
+from mercer.solvers.eigh import decompose_in_place
+from mercer.solvers.products import Products, generator_from
+from mercer.solvers.system import System, dense_float64
+
+EXTRA = 8
+"""Columns of a block besides the vectors wanted: they speed up the last of these."""
+BASIS_BLOCKS = 10
+"""Blocks after which the basis is cut back to the best vectors found."""
+DENSE_ROWS = 400
+DENSE_SHARE = 8
+"""Up to so many rows, or when more than one in eight vectors is wanted, the whole matrix is decomposed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenpairs:
+    """Eigenvalues in falling order, their unit vectors in columns, and how they were found."""
+
+    values: Tensor
+    vectors: Tensor
+    report: SolverReport = field(repr=False)
+
+
+def top_eigenpairs(
+    A: System,
+    count: int,
+    *,
+    solver: str = "auto",
+    tol: float = 1e-12,
+    max_iter: int = 500,
+    scale: float = 0.0,
+    seed: int | torch.Generator = 0,
+    memory_budget: Any = None,
+) -> Eigenpairs:
+    r"""The `count` largest eigenpairs of a symmetric positive semi-definite A.
+
+    ``solver="krylov"`` searches the best vectors in a growing space. Each step adds the residuals of the vectors found
+    so far, a block at a time, so that the work is products of A with many columns,
+
+    .. math:: A v - \theta v, \qquad \theta = v^T A v,
+
+    until every residual is at most `tol` times the largest eigenvalue. Without rounding this is the block Lanczos
+    method; the basis is orthogonalised in full and cut back to its best vectors from time to time. ``"dense"``
+    decomposes the whole matrix. "auto" is dense for few rows or many vectors. `scale` is the size of what A was
+    computed from, where that is larger than A: no residual needs to be below its rounding error.
+
+    References: Golub and Van Loan, *Matrix Computations*, 2013, section 10.3; Stathopoulos and Saad, *Restarting
+    techniques for the (Jacobi-)Davidson symmetric eigenvalue methods*, 1998.
+
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> A = MatrixSystem(torch.diag(torch.arange(50.0).double()))
+    >>> top_eigenpairs(A, 3, solver="krylov").values.round(decimals=6)
+    tensor([49., 48., 47.], dtype=torch.float64)
+    """
+    n = A.shape[0]
+    if not 1 <= count <= n:
+        raise InputError(f"count={count}: a matrix of {n} rows has 1 to {n} eigenvectors.")
+    if solver not in ("auto", "krylov", "dense"):
+        raise InputError(f"solver={solver!r}: give 'auto', 'krylov' or 'dense'.")
+    if not tol >= 0 or not max_iter >= 1:
+        raise InputError(f"tol={tol!r}, max_iter={max_iter!r}: tol must be >= 0 and max_iter >= 1.")
+    if solver == "auto":
+        solver = "dense" if n <= DENSE_ROWS or count * DENSE_SHARE > n else "krylov"
+    if solver == "dense":
+        return _dense(A, count, scale)
+    return _krylov(Products.of(A), count, tol, max_iter, scale, generator_from(seed), memory_budget)
+
+
+def _dense(A: System, count: int, scale: float) -> Eigenpairs:
+    started = time.perf_counter()
+    matrix, precision = dense_float64(A)
+    check_finite(matrix, "The Gram matrix")
+    values, vectors = decompose_in_place(matrix)
+    _check_definite(float(values[0]), float(values[-1]), len(values), precision, scale)
+    report = SolverReport("dense", True, 0.0, seconds=time.perf_counter() - started)
+    top = vectors[:, -count:].flip(1).contiguous()
+    return Eigenpairs(values[-count:].flip(0).clamp(min=0.0), top, report)
+
+
+def _krylov(
+    A: Products, count: int, tol: float, max_iter: int, scale: float, generator: torch.Generator, memory_budget: Any
+) -> Eigenpairs:
+    started = time.perf_counter()
+    n = A.n
+    block = min(n, count + EXTRA)
+    room = resolve_budget(memory_budget, A.device) // (4 * 8 * n)
+    basis = _Basis(A, min(n, max(2 * block, min(BASIS_BLOCKS * block, room))))
+    basis.add(torch.randn(n, block, dtype=torch.float64, generator=generator).to(A.device))
+    steps = 0
+    while True:
+        steps += 1
+        found = basis.best(block)
+        top = float(found.values[0])
+        _check_definite(basis.smallest, top, n, A.precision, scale)
+        rounding = 4.0 * n**0.5 * A.precision * max(top, scale)
+        allowed = max(tol * top, rounding)
+        norms = found.residuals.norm(dim=0)
+        converged = basis.size == n or float(norms[:count].max()) <= allowed
+        if converged or steps > max_iter:
+            break
+        added = norms > 0.1 * allowed
+        if basis.size + int(added.sum()) > basis.most:
+            basis.restart(found)
+        if not basis.add(found.residuals[:, added]):
+            break
+    residual = float(norms[:count].max()) / top if top > 0 else 0.0
+    reason = f"block Krylov method, {block} columns at a time"
+    report = SolverReport("krylov", converged, residual, steps, time.perf_counter() - started, reason=reason)
+    return Eigenpairs(found.values[:count].clamp(min=0.0), found.vectors[:, :count].contiguous(), report)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ritz:
+    values: Tensor
+    vectors: Tensor
+    products: Tensor
+
+    @property
+    def residuals(self) -> Tensor:
+        return self.products - self.vectors * self.values
+
+
+class _Basis:
+    """Orthonormal columns Q, their products A Q, and Q^T A Q."""
+
+    def __init__(self, A: Products, most: int) -> None:
+        self.A, self.most, self.size, self.smallest = A, most, 0, 0.0
+        self.Q = torch.empty(most, A.n, dtype=torch.float64, device=A.device).T
+        self.AQ = torch.empty_like(self.Q)
+        self.H = torch.zeros(most, most, dtype=torch.float64, device=A.device)
+
+    def add(self, new: Tensor) -> int:
+        """Columns for the directions of `new` that are not in the basis yet; how many there were."""
+        old, k = self.Q[:, : self.size], self.size
+        new = new / new.norm(dim=0).clamp(min=torch.finfo(torch.float64).tiny)
+        new = new - old @ (old.T @ new)
+        new = _orthonormal(new, self.most - k)
+        new = torch.linalg.qr(new - old @ (old.T @ new))[0]
+        end = k + new.shape[1]
+        self.Q[:, k:end] = new
+        self.AQ[:, k:end] = self.A.matmul(new)
+        self.size = end
+        corner = self.Q[:, :end].T @ self.AQ[:, k:end]
+        self.H[:end, k:end] = corner
+        self.H[k:end, :end] = corner.T
+        return new.shape[1]
+
+    def best(self, count: int) -> _Ritz:
+        H = self.H[: self.size, : self.size]
+        values, vectors = torch.linalg.eigh((H + H.T) / 2)
+        self.smallest = float(values[0])
+        top = vectors[:, -count:].flip(1)
+        return _Ritz(values[-count:].flip(0), self.Q[:, : self.size] @ top, self.AQ[:, : self.size] @ top)
+
+    def restart(self, found: _Ritz) -> None:
+        """Keep the best vectors only."""
+        k = len(found.values)
+        self.Q[:, :k], self.AQ[:, :k] = found.vectors, found.products
+        self.H[:k, :k] = torch.diag(found.values)
+        self.size = k
+
+
+def _orthonormal(V: Tensor, most: int) -> Tensor:
+    """At most so many orthonormal columns that span those of V, without directions that are rounding error."""
+    values, vectors = torch.linalg.eigh(V.T @ V)
+    kept = (values > 1e-14 * values[-1].clamp(min=torch.finfo(torch.float64).tiny)).nonzero().squeeze(1)
+    kept = kept[max(0, len(kept) - most) :]
+    return V @ (vectors[:, kept] * values[kept].rsqrt())
+
+
+def _check_definite(smallest: float, largest: float, n: int, precision: float, scale: float = 0.0) -> None:
+    if smallest < -(precision**0.5) * max(largest, scale, 0.0):
+        raise NotPositiveDefiniteError(
+            f"The Gram matrix of {n} rows has the eigenvalue {smallest:.3g} (the largest is {largest:.3g}): the kernel "
+            "is not positive semi-definite. Test it with mercer.testing.check_kernel."
+        )
