@@ -268,3 +268,11 @@ def test_float32_rows_iterate_in_float32_and_still_reach_the_tolerance():
 def test_progress_is_printed(capsys):
     KernelRidge(solver="nystrom", n_landmarks=5, verbose=True).fit(X, y)
     assert "200 of 200 rows" in capsys.readouterr().out
+
+
+def test_landmarks_that_were_given_are_saved_once_and_come_back(tmp_path):
+    model = KernelRidge(Gaussian(1.5), solver="nystrom", landmarks=X[:30]).fit(X, y)
+    model.save(tmp_path / "m.safetensors")
+    loaded = mercer.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(loaded.landmarks, X[:30])
+    np.testing.assert_array_equal(loaded.fit(X, y).predict(NEW), model.predict(NEW))

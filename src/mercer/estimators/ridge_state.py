@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from mercer.estimators.kernel_ridge import KernelRidge
 
 PATH_ARRAYS = ("alphas", "errors", "alpha", "at_edge")
+GIVEN = "given"
+"""Stands for landmarks that are the points of the model, so that they are written once."""
 SEEN = ("n_rows", "n_targets", "total_weight", "one_target", "torch_in")
 
 
@@ -56,6 +58,8 @@ def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
         "criterion": None if path is None else path.criterion,
         "tuning": None if model.tuning_ is None else _plain_tuning(model.tuning_),
     }
+    if not isinstance(model.landmarks, str):
+        meta["params"]["landmarks"] = GIVEN
     arrays: dict[str, Any] = {"coef": model._coef}
     if isinstance(expansion, Features):
         arrays |= expansion.features.to_arrays()
@@ -88,6 +92,8 @@ def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[
     model._data = _training_data(expansion, seen, arrays) if model._solver in SOLVERS else None
     remember_features(model, d, names)
     model._restore_fit(expansion, float_array(arrays, "coef", (m, seen.n_targets)), _alpha(meta, seen.n_targets))
+    if model.landmarks == GIVEN and isinstance(expansion, Centres):
+        model.landmarks = model.X_fit_
     nothing_left(arrays, "KernelRidge")
     return model
 
