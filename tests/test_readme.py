@@ -23,7 +23,18 @@ SHOWN = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```)?", re.MUL
 SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WITH_PYTHON = [page for page in PAGES if SHOWN.search(page.read_text(encoding="utf-8"))]
 WITH_COMMANDS = [page for page in PAGES if SESSION.search(page.read_text(encoding="utf-8"))]
-MODULES = ["", ".features", ".kernels", ".operators", ".plots", ".rkhs", ".selection", ".solvers", ".testing"]
+MODULES = [
+    "",
+    ".features",
+    ".kernels",
+    ".operators",
+    ".plots",
+    ".rkhs",
+    ".rows",
+    ".selection",
+    ".solvers",
+    ".testing",
+]
 VARIES = re.compile(r"residual \S+|\d+(?:\.\d+)? (?:s|min)\b")
 
 
