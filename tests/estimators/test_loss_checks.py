@@ -6,7 +6,7 @@ from mercer import KernelClassifier, KernelRegressor
 
 ESTIMATORS = [
     KernelClassifier(),
-    KernelClassifier("gaussian", loss="hinge", alpha=0.1, fit_intercept=True, tol=1e-9),
+    KernelClassifier("gaussian", loss="hinge", alpha=0.1, fit_intercept=True, tol=1e-9, max_iter=100),
     KernelClassifier("gaussian", loss="squared_hinge", alpha=0.5, class_weight="balanced"),
     KernelClassifier("matern32", loss="squared", alpha="auto"),
     KernelClassifier("gaussian", alpha=0.5, fit_intercept=True, solver="nystrom", n_landmarks=30, tol=1e-13),

@@ -156,7 +156,7 @@ class LossModel(KernelEstimator):
         operator = place.gram(self.kernel_, data.rows)
         if is_unproven(self.kernel_):
             require_semidefinite(operator)
-        matrix = torch.as_tensor(operator.dense()).to(torch.float64) if self._where == "dense" else None
+        matrix = torch.as_tensor(operator.dense()) if self._where == "dense" else None
         span = FullSpan.of(operator, matrix, self._seed)
         return Problem(data, places, n_rows, span, Centres(self.kernel_, all_rows))
 

@@ -23,9 +23,6 @@ FOLDS = 5
 MOST_MULTIPLICATIONS = 3e10
 """n^3 t up to which approximate leave-one-out is cheaper than folds."""
 
-ROUGH = 1e-4
-"""The tolerance of fits to folds, where `tol` is not larger."""
-
 RISES = 3
 """Alphas in a row with a larger error that end the path."""
 
@@ -71,7 +68,6 @@ def left_out(
 def cross_validated(span: Any, objective: Objective, warm: Minimum | None, folds: Tensor, options: Any) -> Tensor:
     """For each row the prediction of a fit to the other folds: one in which the rows of its own have no weight."""
     folds = folds.to(span.device)
-    options = options | {"tol": max(options["tol"], ROUGH)}
     weights = torch.ones(span.n).to(span.device).double() if objective.weights is None else objective.weights
     fitted = torch.empty(span.n, objective.outputs, dtype=torch.float64, device=span.device)
     for k in folds.unique():

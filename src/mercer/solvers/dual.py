@@ -26,7 +26,7 @@ INNER = 1e-9
 """The residual of the smooth problems: a looser one keeps the rounds from converging."""
 
 WARM = 1e-4
-"""The width of the first smoothing around an answer to begin with."""
+"""The least width of the first smoothing around an answer to begin with; it is wider where the gap is larger."""
 
 PATIENCE = 5
 """Rounds without a smaller duality gap that end the search."""
@@ -87,16 +87,14 @@ class Dual:
             raise InputError(f"The loss {objective.loss.name!r} is not piecewise linear: use Newton.")
         started = time.perf_counter()
         scale = float(span.mean_diag)
-        if multipliers is None and start is None:
-            multipliers = self._first(span, objective)
-            start = multipliers
-        delta = scale * FIRST
-        smooth = Smoothed.of(objective, delta, multipliers)
+        quick = self._first(span, objective)
+        if quick is not None:  # better than any other start
+            start = multipliers = quick
+        smooth = Smoothed.of(objective, scale * FIRST, multipliers)
         found: Minimum | None = None
         if multipliers is not None and span.dual_variables(smooth.centre) is not None:
-            delta = scale * WARM
-            smooth = replace(smooth, delta=delta)
             found = self._begun(span, objective, smooth)
+            smooth = replace(smooth, delta=scale * min(FIRST, max(WARM, found.residual)))
         best = found
         steps, ending = 0, ""
         stuck = 0
@@ -148,7 +146,7 @@ class Dual:
         """A quick first answer where the matrix is stored and the loss has one kink; None where there is none."""
         matrix = getattr(span, "matrix", None)
         smooth = Smoothed.of(objective, 1.0, None)
-        if matrix is None or matrix.is_cuda or matrix.dtype != torch.float64 or smooth.kinks.shape[0] != 1:
+        if matrix is None or matrix.is_cuda or smooth.kinks.shape[0] != 1:
             return None
         kinks, low, high = smooth.kinks[0], smooth.low[0], smooth.high[0]
         spread = float((kinks - kinks.mean()).abs().mean()) or 1.0

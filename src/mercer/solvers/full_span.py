@@ -15,7 +15,7 @@ from mercer.solvers.objective import BlockRoot, DiagonalRoot, Objective, Root, S
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.products import Products
 
-DIRECT_ROWS = 5000
+DIRECT_ROWS = 2000
 """Rows of a Newton system up to which it is factorised; larger ones are solved by conjugate gradients."""
 
 RANK = 4
@@ -111,7 +111,9 @@ class FullSpan:
         t = f.shape[1]
         if objective.intercept:
             columns += [root.transposed(unit.expand_as(f)) for unit in torch.eye(t).to(f)]
-        solved = self._solve(root, columns, shift, min(tol, 1e-5) if objective.intercept and objective.loss.joint else tol)
+        solved = self._solve(
+            root, columns, shift, min(tol, 1e-5) if objective.intercept and objective.loss.joint else tol
+        )
         v, b = solved[0], f.new_zeros(t)
         if objective.intercept:
             sums = torch.stack([root.apply(column).sum(0) for column in solved[1:]], dim=1)

@@ -17,7 +17,7 @@ from mercer.solvers.objective import Objective, Span, Step
 ROUNDING = 1e-13
 """Relative changes of the objective below this are rounding."""
 
-FORCING = (1e-2, 1e-9)
+FORCING = (3e-5, 1e-9)
 """The largest and smallest relative residual that inner systems are solved to."""
 
 

@@ -16,30 +16,31 @@ def smo(
 
     .. math:: \tfrac12 c^T K c - \kappa^T c, \qquad low \le c \le high \quad (\text{and } \textstyle\sum_i c_i = 0),
 
-    by exact steps along two coordinates, or one where sums are free: the first has the largest slope and the second
-    promises the largest decrease. It stops when no slope, or difference of two, is above `tol`, or after `max_iter`
-    steps; also gives back their number. The matrix is stored, so that a step costs a few passes over n numbers.
+    by exact steps along two coordinates, of which the first has the largest slope and the second promises the largest
+    decrease; where sums are free, every other step is along one coordinate. It stops when no slope, or difference of
+    two, is above `tol`, or after `max_iter` steps; also gives back their number. The matrix is stored, so that a step
+    costs a few passes over n numbers.
 
     Reference: Fan, Chen and Lin, *Working set selection using second order information for training support vector
     machines*, 2005.
 
     >>> import torch
     >>> one = torch.ones(2).double()
-    >>> smo(torch.eye(2).double(), one, 0 * one, 0.7 * one, balanced=False, tol=1e-6, max_iter=10)[0]
+    >>> smo(torch.eye(2).double(), one, 0 * one, 0.7 * one, balanced=False, tol=1e-6, max_iter=100)[0]
     tensor([0.7000, 0.7000], dtype=torch.float64)
     """
-    matrix, diag = K.numpy(), K.diagonal().numpy().copy()
+    matrix, diag = K.numpy(), K.diagonal().numpy().astype(np.float64)
     bottom, top = low.numpy(), high.numpy()
     c = np.zeros(len(diag))
     downhill = kink.numpy().copy()  # kink - K c: how fast the objective falls along each coordinate
     can_rise = np.where(c < top, 0.0, -np.inf)
     can_fall = np.where(c > bottom, 0.0, -np.inf)
-    step = _pair if balanced else _single
     room = np.empty_like(c), np.empty_like(c)
     count = 0
     while count < max_iter:
-        moves = step(matrix, diag, downhill, c, bottom, top, can_rise, can_fall, room, tol)
-        if not moves:
+        state = (matrix, diag, downhill, c, bottom, top, can_rise, can_fall, room, tol)
+        moves = _pair(*state) if balanced or count % 2 else _single(*state)
+        if not moves and (balanced or not _single(*state)):
             break
         for i, t in moves:
             c[i] = min(max(c[i] + t, bottom[i]), top[i])
@@ -48,7 +49,7 @@ def smo(
             np.multiply(matrix[i], t, out=room[0])
             downhill -= room[0]
         count += 1
-    return K.new_tensor(c), count
+    return kink.new_tensor(c), count
 
 
 def _pair(
