@@ -126,3 +126,34 @@ def test_a_disk_that_is_full_costs_the_checkpoint_but_not_the_fit(tmp_path, monk
     with pytest.warns(UserWarning, match="no space left"):
         model.fit(ArrayRows(X, y, rows_at_once=100))
     assert model.score(X, y) > 0.2
+
+
+class Flaky(ArrayRows):
+    """A source that fails once, after so many reads of a part."""
+
+    def __init__(self, reads):
+        super().__init__(X, y, w, rows_at_once=500)
+        self.left = reads
+
+    def load(self, part):
+        self.left -= 1
+        if self.left == 0:
+            raise OSError("gone")
+        return super().load(part)
+
+
+@pytest.mark.parametrize("reads", [14, 17, 23])
+def test_falkon_goes_on_from_its_last_iteration_to_the_same_bits(reads, tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
+    options = {"alpha": 0.3, "solver": "falkon", "n_landmarks": 40, "tol": 1e-10}
+    whole = KernelRidge(Gaussian(1.5), **options).fit(ArrayRows(X, y, w, rows_at_once=500))
+    iterations = []
+    model = KernelRidge(Gaussian(1.5), checkpoint=tmp_path / "c", **options)
+    with pytest.raises(OSError, match="gone"):
+        model.fit(Flaky(reads))
+    assert (tmp_path / "c").exists()
+    monkeypatch.setattr("mercer.estimators.ridge_model._print_residual", lambda i, _: iterations.append(i))
+    model.set_params(verbose=True).fit(ArrayRows(X, y, w, rows_at_once=500))
+    assert iterations[0] > 1
+    np.testing.assert_array_equal(model.predict(NEW), whole.predict(NEW))
+    assert not (tmp_path / "c").exists()

@@ -82,7 +82,8 @@ def fit_blocks(
     """Fit an expansion by one pass over the blocks of n rows or, for "falkon", by iterations over them."""
     place = model._place()
     if solver == "falkon":
-        solution = Falkon(**model._options(solver, n)).solve(blocks, expansion.penalty(place), alpha)
+        falkon = Falkon(**model._options(solver, n), checkpoint=checkpoint)
+        solution = falkon.solve(blocks, expansion.penalty(place), alpha)
         return RidgeFit(expansion, solution.value, alpha, solution)
     sums = RunningSums.begin(expansion, place)
     if checkpoint is None:

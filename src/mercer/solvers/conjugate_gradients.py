@@ -92,6 +92,8 @@ def conjugate_gradients(
             if checkpoint is not None:
                 checkpoint.offer(iterations, search.state)
     except KeyboardInterrupt:
+        if checkpoint is not None:
+            raise
         search.fate[search.columns] = INTERRUPTED
     return Iterates(search.best, search.residual, search.fate, iterations)
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import check_finite
+from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
 from mercer.solvers.cholesky import factorise_in_place
@@ -57,6 +58,7 @@ class Falkon:
     warm_start : a first guess of c, of shape (m, t).
     callback : called with the iteration and the largest relative residual; an interrupt ends the solve with the best
         iterate so far.
+    checkpoint : keeps the state of the iterations in a file; a solve that finds it goes on from there.
 
     References: Rudi, Carratino and Rosasco, *FALKON: an optimal large scale kernel method*, 2017; Meanti, Carratino,
     Rosasco and Rudi, *Kernel methods through the roof*, 2020.
@@ -77,6 +79,7 @@ class Falkon:
     seed: int = 0
     warm_start: Tensor | None = field(default=None, repr=False, compare=False)
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
+    checkpoint: Checkpoint | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.tol < 1:
@@ -116,6 +119,7 @@ class Falkon:
             precision=torch.finfo(dtype).eps,
             start=None if start is None else basis.coordinates(start, everything),
             callback=self.callback,
+            checkpoint=self.checkpoint,
         )
         residual = float(found.residual.max())
         return Solution(
