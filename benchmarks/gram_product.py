@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import torch
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
@@ -34,7 +36,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[
 
 def run() -> list[Row]:
     rows = [_gaussian(d, target) for d, target in TARGETS.items()]
-    rows += [_laplace_l2(), _matern(), _laplace_l1()]
+    rows += [_laplace_l2(), _matern(), _laplace_l1(), _dense_torch(), *_optional_peers()]
     return [*rows, _peak_memory()] if Path("/proc/self/status").exists() else rows
 
 
@@ -88,6 +90,38 @@ def _laplace_l1() -> Row:
         lambda: laplacian_kernel(X, Z, gamma=0.1) @ v,
         repeats=2,
     )
+
+
+def _dense_torch() -> Row:
+    X, Z, v = _data(10)
+    x, z, u = map(torch.from_numpy, (X, Z, v))
+    return compare(
+        "gram @ v, Gaussian, d=10",
+        "dense torch, exp(-cdist(x, z)^2 / d) @ v",
+        lambda: gram(Gaussian.from_gamma(0.1), X, Z) @ v,
+        lambda: torch.cdist(x, z).square_().mul_(-0.1).exp_() @ u,
+    )
+
+
+def _optional_peers() -> list[Row]:
+    """The same against GPyTorch and KeOps, where they are installed."""
+    X, Z, v = _data(10)
+    x, z, u = map(torch.from_numpy, (X, Z, v))
+    kernel, peers = Gaussian.from_gamma(0.1), {}
+    if find_spec("gpytorch") is not None:
+        import gpytorch
+
+        rbf = gpytorch.kernels.RBFKernel()
+        rbf.lengthscale = 5**0.5
+        peers["GPyTorch, RBFKernel()(x, z) @ v"] = lambda: (rbf(x, z) @ u.unsqueeze(1)).detach()
+    if find_spec("pykeops") is not None:
+        from pykeops.torch import LazyTensor
+
+        a, b = LazyTensor(x[:, None, :]), LazyTensor(z[None, :, :])
+        lazy = (-0.1 * ((a - b) ** 2).sum(-1)).exp()
+        peers["KeOps, LazyTensor @ v"] = lambda: lazy @ u.unsqueeze(1)
+    ours = lambda: gram(kernel, X, Z) @ v  # noqa: E731
+    return [compare("gram @ v, Gaussian, d=10", name, ours, theirs) for name, theirs in peers.items()]
 
 
 def _peak_memory() -> Row:
