@@ -221,11 +221,11 @@ class PiecewiseLinear(Loss):
     smooth = False
 
     def kinks(self, y: Tensor) -> Tensor:
-        """The k ascending predictions, shape (k, *y.shape), at which the slope changes."""
+        """The k ascending predictions, ``(k, *y.shape)``, at which the slope changes."""
         raise NotImplementedError
 
     def slopes(self, y: Tensor) -> Tensor:
-        """The k + 1 ascending slopes, shape (k + 1, *y.shape); the first is <= 0 and the last >= 0."""
+        """The k + 1 ascending slopes, ``(k + 1, *y.shape)``; the first is <= 0 and the last >= 0."""
         raise NotImplementedError
 
     def value(self, y: Tensor, f: Tensor) -> Tensor:
