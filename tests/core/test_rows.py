@@ -154,7 +154,14 @@ def test_chunks_that_do_not_fit_together_are_named(tmp_path):
         ([(X[:5], y[:4])], "y of chunk 0 has 4 rows, X has 5"),
         ([(X[:5], y[:5]), X[5:9]], "y of chunk 1 does not fit"),
         ([], "gave no rows"),
+        ([X[:5].astype(np.float32), X[5:9]], "X of chunk 1 is float64, but the chunks before it are float32"),
     ):
         with pytest.raises(InputError, match=complaint):
             chunk_rows(iter(chunks), folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_chunks_of_text_are_refused(tmp_path):
+    with pytest.raises(InputTypeError, match="X of chunk 0 has dtype <U1"):
+        chunk_rows([np.array([["a", "b"]])], folder=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -67,6 +67,10 @@ def test_what_cannot_stream_is_refused():
     model = KernelRidge(n_landmarks=10).fit(ArrayRows(X, y))
     with pytest.raises(InputError, match="2 features but 3 are expected"):
         model.predict(ArrayRows(X[:, :2]))
+    with pytest.raises(InputError, match="no rows to predict at"):
+        model.predict(ArrayRows(X[:0]))
+    with pytest.raises(InputError, match="wrap arrays in mercer.rows.ArrayRows"):
+        KernelRidge(solver="nystrom", checkpoint="c").fit(X, y)
     with pytest.raises(InputError, match="contains NaN: row 99"):
         KernelRidge(n_landmarks=10).fit(ArrayRows(np.where(np.arange(1500)[:, None] == 99, np.nan, X), y))
 

@@ -202,6 +202,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         check_is_fitted(self)
         if isinstance(X, RowSource):
             check_features(self, X)
+            if len(X) == 0:
+                raise InputError("The source has no rows to predict at.")
             chunks = (chunk.X for _, chunk in read_ahead(X.read, X.parts()))
             return torch.cat([self._values(Points(rows, X.names)).cpu().to(X.dtype) for rows in chunks]).numpy()
         rows = prediction_rows(self, self.kernel_, X)

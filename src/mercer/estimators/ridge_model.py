@@ -79,6 +79,11 @@ class RidgeModel(KernelEstimator):
         self, whole: TrainingData, data: TrainingData, alpha: Any, streamed: RowSource | None = None
     ) -> tuple[str, str]:
         """Forget an earlier fit and decide on the solver; of rows that are `streamed`, `data` are some."""
+        if self.checkpoint is not None and streamed is None:
+            raise InputError(
+                f"checkpoint={self.checkpoint!r} is for rows that are read in parts: "
+                "wrap arrays in mercer.rows.ArrayRows."
+            )
         for name in ("dual_coef_", "X_fit_", "coef_", "features_"):
             self.__dict__.pop(name, None)
         self._data = self._sums = self._loo = None

@@ -14,7 +14,7 @@ from mercer.core.losses import PiecewiseLinear
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.approximate_loo import approximate_loo
 from mercer.solvers.few_span import FewSpan
-from mercer.solvers.landmarks import _hashes
+from mercer.solvers.landmarks import row_keys
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Objective
@@ -50,9 +50,9 @@ def fold_numbers(X: Points, y: Tensor, weights: Tensor | None = None, folds: int
     >>> fold_numbers(Points(torch.tensor([[1.0], [2.0], [1.0]])), torch.zeros(3), folds=2).unique()
     tensor([0, 1])
     """
-    keys = _hashes(X)
-    labels = y.reshape(len(y), -1)[:, 0].double().cpu()
-    pairs, group = torch.unique(torch.stack([labels, keys.double()], dim=1), dim=0, return_inverse=True)
+    keys = row_keys(X)
+    labels = y.reshape(len(y), -1)[:, 0].cpu().unique(return_inverse=True)[1]
+    pairs, group = torch.unique(torch.stack([labels, keys], dim=1), dim=0, return_inverse=True)
     return (torch.arange(len(pairs)) % folds)[group]
 
 

@@ -92,14 +92,14 @@ def distinct_rows(X: Points, weights: Tensor | None = None) -> tuple[Tensor, Ten
     """
     n = len(X)
     weight = torch.ones(n, dtype=torch.float64) if weights is None else weights.detach().cpu().to(torch.float64)
-    key = _hashes(X)
+    key = row_keys(X)
     kinds, inverse = key.unique(return_inverse=True)
     total = torch.zeros(len(kinds), dtype=torch.float64).index_add_(0, inverse, weight)
     first = torch.full((len(kinds),), n).scatter_reduce_(0, inverse, torch.arange(n), "amin")
     return first[total > 0], total[total > 0]
 
 
-def _hashes(X: Points) -> Tensor:
+def row_keys(X: Points) -> Tensor:
     """One integer per row that depends on its content alone; distinct rows share one with probability 1e-19."""
     if not X.is_tensor:
         kinds: dict[Any, int] = {}

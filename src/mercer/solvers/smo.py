@@ -29,82 +29,68 @@ def smo(
     >>> smo(torch.eye(2).double(), one, 0 * one, 0.7 * one, balanced=False, tol=1e-6, max_iter=100)[0]
     tensor([0.7000, 0.7000], dtype=torch.float64)
     """
-    matrix, diag = K.numpy(), K.diagonal().numpy().astype(np.float64)
-    bottom, top = low.numpy(), high.numpy()
-    c = np.zeros(len(diag))
-    downhill = kink.numpy().copy()  # kink - K c: how fast the objective falls along each coordinate
-    can_rise = np.where(c < top, 0.0, -np.inf)
-    can_fall = np.where(c > bottom, 0.0, -np.inf)
-    room = np.empty_like(c), np.empty_like(c)
+    search = _Search(K.numpy(), kink.numpy(), low.numpy(), high.numpy(), tol)
     count = 0
     while count < max_iter:
-        state = (matrix, diag, downhill, c, bottom, top, can_rise, can_fall, room, tol)
-        moves = _pair(*state) if balanced or count % 2 else _single(*state)
-        if not moves and (balanced or not _single(*state)):
+        moves = search.pair() if balanced or count % 2 else search.single()
+        if not moves and (balanced or not search.single()):
             break
-        for i, t in moves:
-            c[i] = min(max(c[i] + t, bottom[i]), top[i])
-            can_rise[i] = 0.0 if c[i] < top[i] else -np.inf
-            can_fall[i] = 0.0 if c[i] > bottom[i] else -np.inf
-            np.multiply(matrix[i], t, out=room[0])
-            downhill -= room[0]
+        search.take(moves)
         count += 1
-    return kink.new_tensor(c), count
+    return kink.new_tensor(search.c), count
 
 
-def _pair(
-    matrix: np.ndarray,
-    diag: np.ndarray,
-    downhill: np.ndarray,
-    c: np.ndarray,
-    bottom: np.ndarray,
-    top: np.ndarray,
-    can_rise: np.ndarray,
-    can_fall: np.ndarray,
-    room: tuple[np.ndarray, np.ndarray],
-    tol: float,
-) -> list[tuple[int, float]]:
-    """One coordinate up and another down by the same amount."""
-    gain, bend = room
-    np.add(downhill, can_rise, out=gain)
-    i = int(gain.argmax())
-    np.subtract(can_fall, downhill, out=gain)
-    gain += downhill[i]
-    if not gain.max() > tol:
-        return []
-    np.multiply(matrix[i], -2.0, out=bend)
-    bend += diag
-    bend += diag[i]
-    np.maximum(bend, SMALLEST, out=bend)
-    np.maximum(gain, 0.0, out=gain)
-    gain *= gain
-    gain /= bend
-    j = int(gain.argmax())
-    t = min((downhill[i] - downhill[j]) / bend[j], top[i] - c[i], c[j] - bottom[j])
-    return [(i, t), (j, -t)]
+class _Search:
+    """The variables c, how fast the objective falls along each, and which may rise or fall (0, else minus infinity)."""
 
+    def __init__(self, matrix: np.ndarray, kink: np.ndarray, low: np.ndarray, high: np.ndarray, tol: float) -> None:
+        self.matrix, self.low, self.high, self.tol = matrix, low, high, tol
+        self.diag = matrix.diagonal().astype(np.float64)
+        self.c = np.zeros(len(self.diag))
+        self.downhill = kink.copy()
+        self.can_rise = np.where(self.c < high, 0.0, -np.inf)
+        self.can_fall = np.where(self.c > low, 0.0, -np.inf)
+        self.gain, self.other = np.empty_like(self.c), np.empty_like(self.c)
 
-def _single(
-    matrix: np.ndarray,
-    diag: np.ndarray,
-    downhill: np.ndarray,
-    c: np.ndarray,
-    bottom: np.ndarray,
-    top: np.ndarray,
-    can_rise: np.ndarray,
-    can_fall: np.ndarray,
-    room: tuple[np.ndarray, np.ndarray],
-    tol: float,
-) -> list[tuple[int, float]]:
-    """One coordinate: that of the largest slope it may follow, relative to its curvature."""
-    gain, other = room
-    np.add(downhill, can_rise, out=gain)
-    np.subtract(can_fall, downhill, out=other)
-    np.maximum(gain, other, out=gain)
-    if not gain.max() > tol:
-        return []
-    gain *= np.abs(gain)
-    gain /= np.maximum(diag, SMALLEST)
-    i = int(gain.argmax())
-    t = downhill[i] / max(diag[i], SMALLEST)
-    return [(i, min(max(t, bottom[i] - c[i]), top[i] - c[i]))]
+    def take(self, moves: list[tuple[int, float]]) -> None:
+        """Move some coordinates."""
+        for i, t in moves:
+            self.c[i] = min(max(self.c[i] + t, self.low[i]), self.high[i])
+            self.can_rise[i] = 0.0 if self.c[i] < self.high[i] else -np.inf
+            self.can_fall[i] = 0.0 if self.c[i] > self.low[i] else -np.inf
+            np.multiply(self.matrix[i], t, out=self.gain)
+            self.downhill -= self.gain
+
+    def pair(self) -> list[tuple[int, float]]:
+        """One coordinate up and another down by the same amount."""
+        gain, bend, downhill = self.gain, self.other, self.downhill
+        np.add(downhill, self.can_rise, out=gain)
+        i = int(gain.argmax())
+        np.subtract(self.can_fall, downhill, out=gain)
+        gain += downhill[i]
+        if not gain.max() > self.tol:
+            return []
+        np.multiply(self.matrix[i], -2.0, out=bend)
+        bend += self.diag
+        bend += self.diag[i]
+        np.maximum(bend, SMALLEST, out=bend)
+        np.maximum(gain, 0.0, out=gain)
+        gain *= gain
+        gain /= bend
+        j = int(gain.argmax())
+        t = min((downhill[i] - downhill[j]) / bend[j], self.high[i] - self.c[i], self.c[j] - self.low[j])
+        return [(i, t), (j, -t)]
+
+    def single(self) -> list[tuple[int, float]]:
+        """One coordinate: that of the largest slope it may follow, relative to its curvature."""
+        gain, other = self.gain, self.other
+        np.add(self.downhill, self.can_rise, out=gain)
+        np.subtract(self.can_fall, self.downhill, out=other)
+        np.maximum(gain, other, out=gain)
+        if not gain.max() > self.tol:
+            return []
+        gain *= np.abs(gain)
+        gain /= np.maximum(self.diag, SMALLEST)
+        i = int(gain.argmax())
+        t = self.downhill[i] / max(self.diag[i], SMALLEST)
+        return [(i, min(max(t, self.low[i] - self.c[i]), self.high[i] - self.c[i]))]

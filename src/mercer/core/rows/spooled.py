@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rows.arrays import ArrayRows
 from mercer.core.rows.source import ROWS_AT_ONCE
 
@@ -48,11 +48,14 @@ def _spool(chunks: Iterable[Any], place: Path) -> list[np.ndarray | None]:
     files = [(place / name).open("wb") for name in FILES]
     try:
         for number, chunk in enumerate(chunks):
-            parts = [_plain(part) for part in (chunk if isinstance(chunk, tuple) else (chunk,))]
+            given = chunk if isinstance(chunk, tuple) else (chunk,)
+            parts = [_plain(part, f"{name} of chunk {number}") for part, name in zip(given, FILES, strict=False)]
             parts += [None] * (3 - len(parts))
             if not shapes:
                 shapes = [None if part is None else part.shape[1:] for part in parts]
                 dtypes = [_kept(part, i) for i, part in enumerate(parts)]
+            if dtypes[0] == np.float32 and parts[0] is not None and parts[0].dtype != np.float32:
+                raise InputError(f"X of chunk {number} is {parts[0].dtype}, but the chunks before it are float32.")
             for i, part in enumerate(parts):
                 shape = None if part is None else part.shape[1:]
                 if shape != shapes[i]:
@@ -74,8 +77,13 @@ def _spool(chunks: Iterable[Any], place: Path) -> list[np.ndarray | None]:
     ]
 
 
-def _plain(part: Any) -> np.ndarray | None:
-    return part.detach().cpu().numpy() if isinstance(part, Tensor) else None if part is None else np.asarray(part)
+def _plain(part: Any, name: str) -> np.ndarray | None:
+    if part is None:
+        return None
+    array = part.detach().cpu().numpy() if isinstance(part, Tensor) else np.asarray(part)
+    if array.dtype.kind not in "fiub":
+        raise InputTypeError(f"{name} has dtype {array.dtype}; expected numbers.")
+    return array
 
 
 def _kept(part: np.ndarray | None, i: int) -> Any:
