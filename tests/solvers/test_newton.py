@@ -168,3 +168,29 @@ def test_wrong_arguments_are_refused(sample):
         Newton(max_iter=0)
     with pytest.raises(InputError, match="alpha=0"):
         Objective(get_loss("squared"), torch.ones(2, 1), 0.0)
+
+
+@pytest.mark.parametrize("name", ["logistic", "multinomial", "huber"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_start_from_a_low_rank_copy_changes_the_way_and_not_the_minimum(name, intercept, sample):
+    problem = objective(name, sample, intercept, alpha=0.01)
+    with_copy, without = (FullSpan.of(MatrixSystem(KERNEL(sample[0])), rank=30) for _ in range(2))
+    found, expected = minimise(with_copy, problem), Newton().solve(without, problem)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-7)
+    assert found.iterations < expected.iterations
+
+
+def test_parabolas_may_touch_the_losses_elsewhere(sample):
+    problem = objective("logistic", sample, intercept=True)
+    generator = torch.Generator().manual_seed(1)
+    at = torch.randn(60, 1, generator=generator).double()
+    for span in spans(sample).values():
+        c = torch.randn(span.m, 1, generator=generator).double() * 0.1
+        f = span.values(c) + 0.3
+        step = span.newton(problem, c, f, 1e-12, at)
+        end = f + step.f
+        gradient = problem.gradient(at) + problem.loss.hessian(problem.targets, at) * problem.w * (end - at)
+        penalty = 2 * problem.alpha * (span.values(c + step.c))
+        K = KERNEL(sample[0])
+        assert torch.allclose(K @ gradient + penalty, torch.zeros_like(f), atol=1e-7)
+        assert abs(float(gradient.sum())) < 1e-7

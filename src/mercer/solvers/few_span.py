@@ -75,6 +75,9 @@ class FewSpan:
         lost = len(self.basis) - self.m
         return kept + (f"; {self.m} of {len(self.basis)} landmarks are independent to rounding" if lost else "")
 
+    def coarse(self) -> None:
+        return None
+
     def coefficients(self, u: Tensor) -> Tensor:
         """The coefficients of the landmarks."""
         return self.basis @ u
@@ -132,9 +135,8 @@ class FewSpan:
     def dual_square(self, dual: Tensor, values: Tensor) -> float:
         return float(self.gather(dual).square().sum())
 
-    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float) -> Step:
-        gradient = objective.gradient(f)
-        root = objective.root(f)
+    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float, at: Tensor | None = None) -> Step:
+        gradient, root = objective.linearised(f, at)
         uphill = self.gather(gradient) + 2 * objective.alpha * c
         if isinstance(root, DiagonalRoot):
             d, b = self._separate(objective, root.s.square(), uphill, gradient)

@@ -102,10 +102,18 @@ class FullSpan:
             self._factor = found.F, found.left
         return self._factor
 
-    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float) -> Step:
+    def coarse(self) -> FullSpan | None:
+        """The span of F F^T + mean(left) in the place of K, where products cost little; None where steps are direct."""
+        if self.matrix is not None and self.n <= self.direct:
+            return None
+        F, left = self.factor
+        products = Products(_Copy(F, float(left.mean())), self.products.diag, F.dtype)
+        return FullSpan(products, None, self.seed, direct=0, _factor=self.factor)
+
+    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float, at: Tensor | None = None) -> Step:
         shift, before = 2 * objective.alpha, self.inner_steps
-        base = objective.gradient(f) / -shift - c
-        root = objective.root(f)
+        gradient, root = objective.linearised(f, at)
+        base = gradient / -shift - c
         moved = self._moved(base, root)
         columns = [root.transposed(-moved)]
         t = f.shape[1]
@@ -211,6 +219,17 @@ class FullSpan:
         )
         self.inner_steps += found.iterations
         return [column.reshape(shape) for column in found.value.T]
+
+
+@dataclass(frozen=True, eq=False)
+class _Copy:
+    """The matrix F F^T + tail I as a system, of which only products are used."""
+
+    F: Tensor
+    tail: float
+
+    def matmul(self, V: Tensor) -> Tensor:
+        return self.F @ (self.F.T @ V) + self.tail * V
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,9 @@ from mercer.solvers.dual import Dual
 from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.objective import Objective, Span
 
+COARSE = 1e-4
+"""Accuracy of the first, cheap minimum with a low-rank copy of the Gram matrix."""
+
 
 def minimise(
     span: Span,
@@ -33,7 +36,13 @@ def minimise(
     options: dict[str, Any] = {"tol": tol, "callback": callback}
     if max_iter is not None:
         options["max_iter"] = max_iter
+    smooth, near = not isinstance(objective.loss, PiecewiseLinear), None
+    if warm is None and smooth and objective.loss.convex and not objective.loss.quadratic:
+        coarse = span.coarse()
+        if coarse is not None:
+            warm = Newton(tol=COARSE, keep_interrupted=False).solve(coarse, objective)
+            near = warm.fitted
     start: tuple[Tensor | None, Tensor | None] = (None, None) if warm is None else (warm.value, warm.intercept)
-    if not isinstance(objective.loss, PiecewiseLinear):
-        return Newton(**options).solve(span, objective, *start)
+    if smooth:
+        return Newton(**options).solve(span, objective, *start, near)
     return Dual(**options).solve(span, objective, *start, None if warm is None else warm.dual)

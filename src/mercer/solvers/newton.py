@@ -17,7 +17,7 @@ from mercer.solvers.objective import Objective, Span, Step
 ROUNDING = 1e-13
 """Relative changes of the objective below this are rounding."""
 
-FORCING = (3e-5, 1e-9)
+FORCING = (1e-3, 1e-9)
 """The largest and smallest relative residual that inner systems are solved to."""
 
 
@@ -49,7 +49,8 @@ class Newton:
     ----------
     tol : largest relative decrease that the last step promises, the `residual` of the answer.
     max_iter : largest number of steps.
-    callback : called with the step and the residual; an interrupt from the keyboard ends with the best so far.
+    callback : called with the step and the residual.
+    keep_interrupted : an interrupt from the keyboard ends with the best so far; else it is raised.
 
     References: Chapelle, *Training a support vector machine in the primal*, 2007; Nocedal and Wright, *Numerical
     Optimization*, 2006, chapters 3 and 7.
@@ -66,6 +67,7 @@ class Newton:
     tol: float = 1e-8
     max_iter: int = 100
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
+    keep_interrupted: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.tol < 1:
@@ -74,9 +76,14 @@ class Newton:
             raise InputError(f"Newton(max_iter={self.max_iter}): must be at least 1.")
 
     def solve(
-        self, span: Span, objective: Objective, start: Tensor | None = None, intercept: Tensor | None = None
+        self,
+        span: Span,
+        objective: Objective,
+        start: Tensor | None = None,
+        intercept: Tensor | None = None,
+        near: Tensor | None = None,
     ) -> Minimum:
-        """The minimum over the span, from `start` (m, t) or zero."""
+        """The minimum over the span, from `start` (m, t) or zero; `near` are values where the first step is taken."""
         started = time.perf_counter()
         state = _State.begin(span, objective, start, intercept)
         residual, steps, ending = math.inf, 0, ""
@@ -84,7 +91,8 @@ class Newton:
             while steps < self.max_iter:
                 # The square root of the expected decrease is the distance to the end in the norm of the problem.
                 inner = min(FORCING[0], max(FORCING[1], 0.1 * residual**0.5))
-                step = span.newton(objective, state.c, state.f, inner)
+                step = span.newton(objective, state.c, state.f, inner, near)
+                near = None
                 slope = state.slope(step)
                 if not slope < 0 and not step.exact:
                     step = span.newton(objective, state.c, state.f, FORCING[1])
@@ -107,6 +115,8 @@ class Newton:
             else:
                 ending = f"max_iter={self.max_iter} is spent: raise it, or use a larger alpha"
         except KeyboardInterrupt:
+            if not self.keep_interrupted:
+                raise
             ending = f"interrupted after {steps} steps, this is the best so far"
         state.centre()
         words = [ending, "" if objective.loss.convex else "a local solution: the loss is not convex", span.note]

@@ -37,8 +37,14 @@ class Span(Protocol):
     def inner(self, c: Tensor, other: Tensor, other_values: Tensor) -> float:
         """The inner product of two functions, of which the second is given by its values too."""
 
-    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float) -> Any:
-        """The Newton step from the coefficients c, where the values with intercept are f; a `Step`."""
+    def coarse(self) -> Span | None:
+        """A span nearby in which steps cost little, with coefficients of the same meaning; None where there is none."""
+
+    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float, at: Tensor | None = None) -> Any:
+        """The Newton step from the coefficients c, where the values with intercept are f; a `Step`.
+
+        Losses are replaced by parabolas that touch them at f, or at the values `at`.
+        """
 
     def dual_variables(self, c: Tensor) -> Tensor | None:
         """The dual variables (n, t) of coefficients, None where the coefficients do not tell."""
@@ -113,6 +119,13 @@ class Objective:
         if self.loss.joint:
             return BlockRoot.of(hessian * (1.0 if self.weights is None else self.weights.reshape(-1, 1, 1)))
         return DiagonalRoot((hessian * self.w).clamp(min=0.0).sqrt())
+
+    def linearised(self, f: Tensor, at: Tensor | None = None) -> tuple[Tensor, Root]:
+        """The derivative at f, and a root of the second, of parabolas that touch the losses at f or at `at`."""
+        if at is None:
+            return self.gradient(f), self.root(f)
+        root = self.root(at)
+        return self.gradient(at) + root.apply(root.transposed(f - at)), root
 
     def best_intercept(self, f: Tensor) -> Tensor:
         """For each column the b that minimises the loss of f + b, by bisection of its derivative; 0 if not convex."""
