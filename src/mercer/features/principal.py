@@ -16,6 +16,7 @@ from mercer.core.results import SolverReport
 from mercer.features.nystrom import NystromMap
 from mercer.kernels.base import Kernel
 from mercer.operators import Centred, Stored, gram
+from mercer.solvers.symmetric import add_gram
 from mercer.solvers.top_eigenpairs import top_eigenpairs
 
 ZERO = 1e-12
@@ -168,7 +169,7 @@ def principal_subspace_of_landmarks(
         trace += float(torch.as_tensor(nystrom.kernel.diag(part.values)).sum()) - float(phi.square().sum())
         phi -= origin
         sums += phi.sum(0)
-        products.addmm_(phi.T, phi)
+        add_gram(products, phi)
     mean = sums / n
     if center:
         products -= n * torch.outer(mean, mean)

@@ -16,6 +16,7 @@ from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.nystrom import landmark_matrix, whitening
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.row_blocks import Block
+from mercer.solvers.symmetric import add_gram
 
 SHARE = 0.5
 """Of the memory budget, for kernel values that are kept from one pass over the rows to the next."""
@@ -114,7 +115,7 @@ class FewSpan:
         for part, features in self.parts():
             used = h[part] > 0
             scaled = (features if bool(used.all()) else features[used]) * h[part][used].sqrt().unsqueeze(1)
-            total.addmm_(scaled.T, scaled)
+            add_gram(total, scaled)
         return total
 
     def inner(self, c: Tensor, other: Tensor, other_values: Tensor) -> float:

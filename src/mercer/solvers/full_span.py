@@ -14,6 +14,7 @@ from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.objective import BlockRoot, DiagonalRoot, Objective, Root, Step
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.products import Products
+from mercer.solvers.symmetric import add_gram
 
 DIRECT_ROWS = 2000
 """Rows of a Newton system up to which it is factorised; larger ones are solved by conjugate gradients."""
@@ -22,6 +23,9 @@ RANK = 4
 """The preconditioner has this many times sqrt(n) columns."""
 
 MOST_STEPS = 500
+
+PART_ROWS = 2048
+"""Rows of the factor that are weighted at a time: memory that stays in the cache."""
 
 
 @dataclass(eq=False)
@@ -249,8 +253,9 @@ class _Woodbury:
         D = shift + float(left.mean()) * s.square()
         cores = []
         for weight in (s.square() / D).T:
-            core = (F * weight.unsqueeze(1)).T @ F
-            core.diagonal().add_(1.0)
+            core = torch.eye(F.shape[1]).to(F)
+            for part, root_weight in zip(F.split(PART_ROWS), weight.sqrt().split(PART_ROWS), strict=True):
+                add_gram(core, part * root_weight.unsqueeze(1))
             cores.append(torch.linalg.cholesky(core))
         return cls(F, s, D, cores, shape)
 

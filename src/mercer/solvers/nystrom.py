@@ -14,6 +14,7 @@ from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
 from mercer.solvers.row_blocks import Block
+from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import check_alpha
 
 TOLERANCE = 1e-8  # of the backward error: normal equations keep half of the digits of float64
@@ -52,7 +53,7 @@ class NystromSums:
 
     @classmethod
     def of(cls, blocks: Iterable[Block]) -> NystromSums:
-        """The sums over all blocks."""
+        """The sums over all blocks, gathered here."""
         sums: NystromSums | None = None
         for block in blocks:
             if sums is None:
@@ -91,7 +92,7 @@ class NystromSums:
         if w is not None:
             root = w.to(self.gram).sqrt().unsqueeze(1)
             K, y = K * root, y * root
-        self.gram.addmm_(K.T, K)
+        add_gram(self.gram, K)
         self.cross.addmm_(K.T, y)
         self.rows += len(K)
         self.weight += float(len(K) if w is None else w.sum())
@@ -255,6 +256,11 @@ class NystromSpectrum:
         size = self.values.abs().unsqueeze(1)
         tiny = torch.finfo(torch.float64).eps * len(size) * (float(size.max()) if len(size) else 0.0)
         return torch.where((alphas > 0) | (size > max(tiny, self.rounding)), 1.0 / (size + alphas), 0.0)
+
+
+def sums_over(blocks: Iterable[Block]) -> dict[str, Tensor]:
+    """The arrays of `NystromSums` over all blocks: a sum over rows, which `total` can have done elsewhere."""
+    return NystromSums.of(blocks).to_arrays()
 
 
 def landmark_matrix(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:
