@@ -16,7 +16,7 @@ from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.products import Products
 from mercer.solvers.symmetric import add_gram
 
-DIRECT_ROWS = 2000
+DIRECT_ROWS = 3000
 """Rows of a Newton system up to which it is factorised; larger ones are solved by conjugate gradients."""
 
 RANK = 4

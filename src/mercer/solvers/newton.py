@@ -20,6 +20,9 @@ ROUNDING = 1e-13
 FORCING = (1e-3, 1e-9)
 """The largest and smallest relative residual that inner systems are solved to."""
 
+SLOW = 0.1
+"""A step that promises more than this share of what the one before did was too rough: the next ones take more care."""
+
 
 @dataclass(frozen=True, eq=False)
 class Minimum(Solution):
@@ -87,10 +90,11 @@ class Newton:
         started = time.perf_counter()
         state = _State.begin(span, objective, start, intercept)
         residual, steps, ending = math.inf, 0, ""
+        care = FORCING[1] if objective.loss.quadratic else FORCING[0]
         try:
             while steps < self.max_iter:
                 # The square root of the expected decrease is the distance to the end in the norm of the problem.
-                inner = min(FORCING[0], max(FORCING[1], 0.1 * residual**0.5))
+                inner = max(FORCING[1], min(care, 0.1 * residual**0.5))
                 step = span.newton(objective, state.c, state.f, inner, near)
                 near = None
                 slope = state.slope(step)
@@ -101,7 +105,9 @@ class Newton:
                     residual, ending = self._flat(state, slope, residual)
                     state.settle(step)
                     break
-                residual = -slope / 2 / max(abs(state.value), torch.finfo(torch.float64).tiny)
+                before, residual = residual, -slope / 2 / max(abs(state.value), torch.finfo(torch.float64).tiny)
+                if residual > SLOW * before and not step.exact:
+                    care = max(FORCING[1], SLOW * care)
                 if not state.advance(step, slope):
                     ending = "" if residual <= max(self.tol, 1e3 * ROUNDING) else "no step lowers the objective"
                     break
