@@ -51,7 +51,8 @@ def table() -> str:
             for old, new in halves
         ]
         means, errors = np.mean(losses, 0), np.std(losses, 0) / SPLITS**0.5
-        lines.append(f"| {name} | " + " | ".join(f"{m:.4f} ± {e:.4f}" for m, e in zip(means, errors, strict=True)) + " |")
+        cells = [f"{m:.4f} ± {e:.4f}" for m, e in zip(means, errors, strict=True)]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -10,22 +10,16 @@ from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.operators import Stored
-from mercer.solvers.conjugate_gradients import conjugate_gradients
-from mercer.solvers.objective import BlockRoot, DiagonalRoot, Objective, Root, Step
+from mercer.solvers.newton_system import NewtonSystem
+from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.products import Products
-from mercer.solvers.symmetric import add_gram
 
 DIRECT_ROWS = 3000
 """Rows of a Newton system up to which it is factorised; larger ones are solved by conjugate gradients."""
 
 RANK = 4
 """The preconditioner has this many times sqrt(n) columns."""
-
-MOST_STEPS = 500
-
-PART_ROWS = 2048
-"""Rows of the factor that are weighted at a time: memory that stays in the cache."""
 
 
 @dataclass(eq=False)
@@ -119,22 +113,19 @@ class FullSpan:
         gradient, root = objective.linearised(f, at)
         base = gradient / -shift - c
         moved = self._moved(base, root)
-        columns = [root.transposed(-moved)]
-        t = f.shape[1]
-        if objective.intercept:
-            columns += [root.transposed(unit.expand_as(f)) for unit in torch.eye(t).to(f)]
-        solved = self._solve(
-            root, columns, shift, min(tol, 1e-5) if objective.intercept and objective.loss.joint else tol
-        )
-        v, b = solved[0], f.new_zeros(t)
-        if objective.intercept:
-            sums = torch.stack([root.apply(column).sum(0) for column in solved[1:]], dim=1)
-            wanted = (c + base + root.apply(v)).sum(0)
-            if float(sums.abs().max()) <= 1e-14 * max(1.0, float(wanted.abs().max())):  # nothing has curvature
+        right, b = root.transposed(-moved), f.new_zeros(f.shape[1])
+        if not objective.intercept:
+            v = self._solve(root, [right], shift, tol)[0]
+        elif objective.loss.joint:
+            v, b = self._solve_with_sums(root, right, -(c + base).sum(0), shift, tol)
+        else:
+            v, upwards = self._solve(root, [right, root.transposed(torch.ones_like(f))], shift, tol)
+            sums, wanted = root.apply(upwards).sum(0), (c + base + root.apply(v)).sum(0)
+            if float(sums.max()) <= 1e-14 * max(1.0, float(wanted.abs().max())):  # nothing has curvature
                 b = objective.best_intercept(f + self._image(base))
             else:
-                b = _intercept(sums, wanted, objective.loss.joint)
-            v = v - sum(b[k] * column for k, column in enumerate(solved[1:]))
+                b = torch.where(sums > 0, wanted / torch.where(sums > 0, sums, 1.0), 0.0)
+            v = v - b * upwards
         d = base + root.apply(v)
         return Step(d, self._image(d) + b, b, exact=self.inner_steps == before)
 
@@ -203,26 +194,17 @@ class FullSpan:
         return L
 
     def _iterate(self, root: Root, columns: list[Tensor], shift: float, tol: float) -> list[Tensor]:
-        shape = columns[0].shape
-        inverse = _Woodbury.of(*self.factor, root, shift, shape)
+        found, steps = NewtonSystem.of(self.products, *self.factor, root, shift, columns[0].shape).solve(columns, tol)
+        self.inner_steps += steps
+        return found
 
-        def product(V: Tensor, _: Tensor) -> Tensor:
-            stack = V.T.reshape(-1, *shape)
-            lifted = torch.cat([root.apply(v) for v in stack], dim=1)
-            images = self.values(lifted).split(shape[1], dim=1)
-            found = torch.stack([root.transposed(image).reshape(-1) for image in images], dim=1)
-            return found + shift * V
-
-        found = conjugate_gradients(
-            product,
-            torch.stack([column.reshape(-1) for column in columns], dim=1),
-            lambda R, _: inverse.apply(R),
-            tol=tol,
-            max_iter=MOST_STEPS,
-            precision=self.products.precision,
-        )
-        self.inner_steps += found.iterations
-        return [column.reshape(shape) for column in found.value.T]
+    def _solve_with_sums(
+        self, root: Root, right: Tensor, sums: Tensor, shift: float, tol: float
+    ) -> tuple[Tensor, Tensor]:
+        system = NewtonSystem.of(self.products, *self.factor, root, shift, right.shape)
+        v, b, steps = system.solve_with_sums(right, sums, tol)
+        self.inner_steps += steps
+        return v, b
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,49 +216,3 @@ class _Copy:
 
     def matmul(self, V: Tensor) -> Tensor:
         return self.F @ (self.F.T @ V) + self.tail * V
-
-
-@dataclass(frozen=True, eq=False)
-class _Woodbury:
-    """The inverse of S F F^T S + D, with D = shift + tail s^2, for each column of the values."""
-
-    F: Tensor
-    s: Tensor
-    D: Tensor
-    cores: list[Tensor]
-    shape: torch.Size
-
-    @classmethod
-    def of(cls, F: Tensor, left: Tensor, root: Root, shift: float, shape: torch.Size) -> _Woodbury:
-        assert isinstance(root, DiagonalRoot | BlockRoot)
-        s = root.scale
-        D = shift + float(left.mean()) * s.square()
-        cores = []
-        for weight in (s.square() / D).T:
-            core = torch.eye(F.shape[1]).to(F)
-            for part, root_weight in zip(F.split(PART_ROWS), weight.sqrt().split(PART_ROWS), strict=True):
-                add_gram(core, part * root_weight.unsqueeze(1))
-            cores.append(torch.linalg.cholesky(core))
-        return cls(F, s, D, cores, shape)
-
-    def apply(self, R: Tensor) -> Tensor:
-        """P^-1 R for R of shape (n t, q)."""
-        stack = R.reshape(*self.shape, -1)
-        result = torch.empty_like(stack)
-        for k in range(self.shape[1]):
-            core = self.cores[min(k, len(self.cores) - 1)]
-            s, D = self.s[:, min(k, len(self.cores) - 1), None], self.D[:, min(k, len(self.cores) - 1), None]
-            scaled = stack[:, k] / D
-            inside = torch.cholesky_solve(self.F.T @ (s * scaled), core)
-            result[:, k] = scaled - (s / D) * (self.F @ inside)
-        return result.reshape(R.shape)
-
-
-def _intercept(sums: Tensor, wanted: Tensor, joint: bool) -> Tensor:
-    """The change of b that makes the new coefficients sum to zero."""
-    if joint:  # a constant added to all classes changes nothing
-        sums = (sums + sums.T) / 2
-        sums = sums - sums.mean(0) - sums.mean(1, keepdim=True) + sums.mean()
-        return torch.linalg.pinv(sums, rtol=1e-9, hermitian=True) @ (wanted - wanted.mean())
-    diagonal = sums.diagonal()
-    return torch.where(diagonal > 0, wanted / torch.where(diagonal > 0, diagonal, 1.0), 0.0)
