@@ -194,3 +194,15 @@ def test_parabolas_may_touch_the_losses_elsewhere(sample):
         K = KERNEL(sample[0])
         assert torch.allclose(K @ gradient + penalty, torch.zeros_like(f), atol=1e-7)
         assert abs(float(gradient.sum())) < 1e-7
+
+
+def test_the_root_of_a_joint_loss_is_found_in_parts(sample, monkeypatch):
+    problem = objective("multinomial", sample, intercept=False)
+    f = torch.randn(60, 3, generator=torch.Generator().manual_seed(2)).double()
+    H = problem.loss.hessian(problem.targets, f) * problem.weights.reshape(-1, 1, 1)
+    monkeypatch.setattr("mercer.solvers.objective.BLOCKS", 7)
+    root = problem.root(f)
+    assert torch.allclose(root.scale.square(), H.diagonal(dim1=1, dim2=2))
+    for V in torch.eye(3).double():
+        image = torch.einsum("nij,nj->ni", H, V.expand(60, 3))
+        assert torch.allclose(root.apply(root.transposed(V.expand(60, 3))), image)

@@ -183,7 +183,7 @@ class FewSpan:
         shift = 2 * objective.alpha
         r, t = uphill.shape
         border = 1 if objective.intercept else 0
-        mean = root.scale.square().mean(0)  # type: ignore[attr-defined]
+        mean = root.scale.square().mean(0)
         diagonal = torch.cat(
             [mean * self.spectrum.unsqueeze(1) + shift, (mean * self.n).clamp(min=1e-300).expand(border, t)]
         )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.solvers.conjugate_gradients import conjugate_gradients
-from mercer.solvers.objective import BlockRoot, DiagonalRoot, Root
+from mercer.solvers.objective import Root
 from mercer.solvers.products import Products
 from mercer.solvers.symmetric import add_gram
 
@@ -103,7 +103,6 @@ class Woodbury:
 
     @classmethod
     def of(cls, F: Tensor, left: Tensor, root: Root, shift: float, shape: torch.Size) -> Woodbury:
-        assert isinstance(root, DiagonalRoot | BlockRoot)
         s = root.scale
         D = shift + float(left.mean()) * s.square()
         cores = []

@@ -14,6 +14,9 @@ from mercer.core.losses import Loss
 
 BISECTIONS = 100
 
+BLOCKS = 2**14
+"""Second derivatives of a joint loss that are decomposed at a time: a GPU takes half a megabyte for each."""
+
 
 class Span(Protocol):
     """Functions f = sum_j c_j b_j, known by their values at n rows; coefficients are (m, t), values (n, t)."""
@@ -141,7 +144,10 @@ class Objective:
 
 
 class Root(Protocol):
-    """S with S S^T = H, row by row."""
+    """S with S S^T = H, row by row; `scale` are the roots of the diagonal of H."""
+
+    @property
+    def scale(self) -> Tensor: ...
 
     def apply(self, V: Tensor) -> Tensor:
         """S v for v of shape (n, t)."""
@@ -175,9 +181,11 @@ class BlockRoot:
 
     @classmethod
     def of(cls, blocks: Tensor) -> BlockRoot:
-        values, vectors = torch.linalg.eigh(blocks)
-        root = (vectors * values.clamp(min=0.0).sqrt().unsqueeze(1)) @ vectors.mT
-        return cls(root, blocks.diagonal(dim1=1, dim2=2).clamp(min=0.0).sqrt())
+        roots = []
+        for part in blocks.split(BLOCKS):
+            values, vectors = torch.linalg.eigh(part)
+            roots.append((vectors * values.clamp(min=0.0).sqrt().unsqueeze(1)) @ vectors.mT)
+        return cls(torch.cat(roots), blocks.diagonal(dim1=1, dim2=2).clamp(min=0.0).sqrt())
 
     def apply(self, V: Tensor) -> Tensor:
         return torch.einsum("nij,nj->ni", self.S, V)
