@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mercer.selection.smoothed import smoothed_labels
+
 STEPS = 100
 
 
@@ -33,8 +35,10 @@ class Calibration:
 def calibrate(decisions: Tensor, codes: Tensor, weights: Tensor | None = None) -> Calibration:
     """The calibration of greatest likelihood at decisions (n, 1) or (n, t) for rows left out, of classes 0, 1, 2, ...
 
-    References: Platt, *Probabilistic outputs for support vector machines*, 1999, with the targets of its section 2.2;
-    Guo, Pleiss, Sun and Weinberger, *On calibration of modern neural networks*, 2017.
+    Labels are smoothed: certainty is not learned from a few rows that all happen to be right.
+
+    References: Platt, *Probabilistic outputs for support vector machines*, 1999; Guo, Pleiss, Sun and Weinberger, *On
+    calibration of modern neural networks*, 2017.
 
     >>> f = torch.linspace(-2, 2, 9).double().unsqueeze(1)
     >>> bool(calibrate(f, (f[:, 0] > 0).long()).slope > 0)
@@ -50,12 +54,13 @@ def calibrate(decisions: Tensor, codes: Tensor, weights: Tensor | None = None) -
 def _temperature(f: Tensor, codes: Tensor, weights: Tensor | None) -> Tensor:
     """The slope of greatest likelihood, by bisection of a derivative that rises with it, between e^-10 and e^10."""
     w = torch.ones(len(f)).to(f) if weights is None else weights.to(f)
+    wanted = (smoothed_labels(codes, f.shape[1], weights).to(f) * f).sum(1)
     unit = f.std().clamp(min=1e-300)
     low, high = -10.0, 10.0
     for _ in range(60):
         middle = (low + high) / 2
         p = torch.softmax(f * (torch.e**middle / unit), 1)
-        rate = float((w * ((p * f).sum(1) - f.gather(1, codes.unsqueeze(1)).squeeze(1))).sum())
+        rate = float((w * ((p * f).sum(1) - wanted)).sum())
         low, high = (low, middle) if rate > 0 else (middle, high)
     return torch.e**low / unit
 
@@ -63,7 +68,7 @@ def _temperature(f: Tensor, codes: Tensor, weights: Tensor | None) -> Tensor:
 def _platt(f: Tensor, positive: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
     w = torch.ones_like(f) if weights is None else weights.to(f)
     up, down = float(w[positive].sum()), float(w[~positive].sum())
-    target = torch.where(positive, (up + 1) / (up + 2), 1 / (down + 2)).to(f)
+    target = smoothed_labels(positive, 2, weights)[:, 1].to(f)
     size = f.abs().max().clamp(min=1e-300)  # a decision may have any scale
     design = torch.stack([f / size, torch.ones_like(f)], dim=1)
     start = torch.tensor([0.0, float(torch.log(torch.tensor((up + 1) / (down + 1))))]).to(f)

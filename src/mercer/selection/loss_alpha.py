@@ -13,6 +13,7 @@ from mercer.core.arrays import Points
 from mercer.core.losses import PiecewiseLinear
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.approximate_loo import approximate_loo
+from mercer.selection.smoothed import loss_of_left_out
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.landmarks import row_keys
 from mercer.solvers.minimise import minimise
@@ -85,7 +86,7 @@ def select_loss_alpha(
     alphas: Tensor,
     criterion: Callable[[Objective, Tensor], float] | None = None,
 ) -> tuple[AlphaPath, list[Minimum], list[LeftOut]]:
-    """Choose one alpha for all objectives by the mean loss at rows left out; the path ends early where it rises.
+    """Choose one alpha for all objectives by `loss_of_left_out`; the path ends early where it rises.
 
     `criterion` gives the loss of predictions (n, t) where that is not the objective's own. Returns the path, and at
     the chosen alpha the minima and the predictions for rows left out.
@@ -100,7 +101,7 @@ def select_loss_alpha(
         minima = [minimise(span, problem, start, **options) for problem, start in zip(problems, warm, strict=True)]
         warm = list(minima)
         out = [left_out(span, problem, found, folds, options) for problem, found in zip(problems, minima, strict=True)]
-        judge = criterion or _own_loss
+        judge = criterion or loss_of_left_out
         errors[index] = sum(judge(problem, part.fitted) for problem, part in zip(problems, out, strict=True))
         best = int(errors.argmin())
         rises = 0 if index == best else rises + 1
@@ -119,12 +120,6 @@ def select_loss_alpha(
     how = kept[index][1][0].how
     path = replace(path, alpha=chosen, at_edge=edge, criterion="loo" if how == "loo" else "folds")
     return path, *kept[index]
-
-
-def _own_loss(objective: Objective, fitted: Tensor) -> float:
-    total = float(len(fitted)) if objective.weights is None else float(objective.weights.sum())
-    value = objective.loss_sum(fitted) / total
-    return value if value == value else float("inf")
 
 
 def _is_cheap(span: Any, objective: Objective) -> bool:
