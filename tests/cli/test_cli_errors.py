@@ -45,7 +45,7 @@ def test_unknown_ending(fails, tmp_path):
 
 def test_folder_instead_of_a_file(fails, tmp_path):
     (tmp_path / "folder.csv").mkdir()
-    fails(1, "folder.csv is a folder", "fit", "folder.csv", "--target", "y")
+    fails(1, "no .parquet file in the folder folder.csv", "fit", "folder.csv", "--target", "y")
 
 
 def test_empty_file(fails, tmp_path):

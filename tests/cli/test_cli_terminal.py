@@ -142,13 +142,17 @@ def test_examples_in_the_help_are_valid_commands(command, houses, save, tmp_path
     save("houses.parquet", houses)
     save("new.parquet", houses | {"id": np.arange(60)})
     save("arrays.npz", {"X": np.column_stack([houses["area"], houses["rooms"]]), "y": houses["price"]})
+    (tmp_path / "trips").mkdir()
+    save("trips/0.parquet", {name.replace("price", "fare"): column for name, column in houses.items()})
+    np.save(tmp_path / "big.npy", np.column_stack(list(houses.values())))
     shown = command("fit", "--help").stdout + command("predict", "--help").stdout
     lines = [line.strip() for line in shown.splitlines() if line.startswith("    mercer ")]
-    assert len(lines) == 6
+    assert len(lines) == 9
     for line in lines:
         _, job, *rest = shlex.split(line)
         if job == "predict":
-            command("fit", "houses.csv", "--target", "price", "--no-tune", "--out", rest[0])
+            fitted = ("trips", "--target", "fare") if "trips/" in rest else ("houses.csv", "--target", "price")
+            command("fit", *fitted, "--no-tune", "--out", rest[0])
         result = command(job, *rest, *(["--no-tune"] if job == "fit" else []))
         assert result.exit_code == 0, (line, result.output)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -112,7 +114,7 @@ def test_a_checkpoint_of_another_fit_or_a_damaged_one_is_refused(tmp_path):
     path = tmp_path / "fit.checkpoint"
     Checkpoint(path, {"rows": {}, "parameters": {}}).save(1, {"gram": torch.ones(1, 1)})
     model = KernelRidge(solver="nystrom", n_landmarks=10, checkpoint=path)
-    with pytest.raises(InputError, match=r"belongs to another fit \(rows, parameters differ\)"):
+    with pytest.raises(InputError, match=r"belongs to another fit \(rows, parameters, kernel"):
         model.fit(ArrayRows(X, y))
     path.write_bytes(b"damaged")
     with pytest.raises(ModelFileError, match=r"fit.checkpoint"):
@@ -146,18 +148,17 @@ class Flaky(ArrayRows):
         return super().load(part)
 
 
-@pytest.mark.parametrize("reads", [14, 17, 23])
-def test_falkon_goes_on_from_its_last_iteration_to_the_same_bits(reads, tmp_path, monkeypatch):
+@pytest.mark.parametrize("reads", [16, 19, 25])
+def test_falkon_goes_on_from_its_last_iteration_to_the_same_bits(reads, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
     options = {"alpha": 0.3, "solver": "falkon", "n_landmarks": 40, "tol": 1e-10}
     whole = KernelRidge(Gaussian(1.5), **options).fit(ArrayRows(X, y, w, rows_at_once=500))
-    iterations = []
     model = KernelRidge(Gaussian(1.5), checkpoint=tmp_path / "c", **options)
     with pytest.raises(OSError, match="gone"):
         model.fit(Flaky(reads))
     assert (tmp_path / "c").exists()
-    monkeypatch.setattr("mercer.estimators.ridge_model._print_residual", lambda i, _: iterations.append(i))
     model.set_params(verbose=True).fit(ArrayRows(X, y, w, rows_at_once=500))
-    assert iterations[0] > 1
+    iterations = re.findall(r"iteration (\d+): relative residual", capsys.readouterr().out)
+    assert int(iterations[0]) > 1
     np.testing.assert_array_equal(model.predict(NEW), whole.predict(NEW))
     assert not (tmp_path / "c").exists()

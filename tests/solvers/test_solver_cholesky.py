@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from mercer.core.errors import NotPositiveDefiniteError
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Laplace
 from mercer.operators import gram
 from mercer.solvers import Cholesky
+from mercer.solvers.cholesky import factorise_by_panels
 from mercer.testing.solvers import MatrixSystem, true_backward_error
 
 
@@ -104,3 +105,14 @@ def test_a_factor_solves_many_times_and_leaves_the_operator_as_it_was():
         b = torch.randn(3, generator=torch.Generator().manual_seed(seed)).double()
         torch.testing.assert_close(before @ factor.solve(b).value + factor.solve(b).value, b)
     assert torch.equal(A.matrix, before)
+
+
+@pytest.mark.parametrize("n", [1, 16, 50])
+def test_a_factor_by_panels_is_that_of_lapack(n):
+    X = torch.randn(n, 3, generator=torch.Generator().manual_seed(n), dtype=torch.float64)
+    A = Laplace()(X) + 0.1 * torch.eye(n).double()
+    L = A.clone().mT
+    assert factorise_by_panels(L, 16)
+    torch.testing.assert_close(L, torch.linalg.cholesky(A), rtol=0, atol=1e-12)
+    assert not factorise_by_panels(A - 10.0 * torch.eye(n).double(), 16)
+    assert not factorise_by_panels(A * torch.nan, 16)

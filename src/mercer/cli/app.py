@@ -27,12 +27,15 @@ Examples:
   mercer fit houses.csv --target price
   mercer fit houses.csv --target price --features area,rooms --out houses
   mercer fit houses.parquet --target price --kernel gaussian --kernel laplace
-  mercer fit arrays.npz --alpha 0.1 --no-tune --json"""
+  mercer fit arrays.npz --alpha 0.1 --no-tune --json
+  mercer fit trips/ --target fare --memory 2GiB --checkpoint trips.checkpoint
+  mercer fit big.npy --target -1 --landmarks 1000"""
 
 PREDICT_EXAMPLES = """\b
 Examples:
   mercer predict mercer-model new.csv --out prices.csv
-  mercer predict houses new.parquet --out prices.parquet --keep id"""
+  mercer predict houses new.parquet --out prices.parquet --keep id
+  mercer predict mercer-model trips/ --out fares.parquet"""
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -48,8 +51,8 @@ def guarded(debug: bool) -> Iterator[None]:
         yield
     except (typer.Exit, typer.BadParameter):
         raise
-    except KeyboardInterrupt:
-        failure("stopped, nothing was written.")
+    except KeyboardInterrupt as stop:
+        failure(str(stop) or "stopped, nothing was written.")
         raise typer.Exit(130) from None
     except Exception as error:
         if debug:
@@ -93,9 +96,19 @@ def demo_command(
 
 @app.command("fit", short_help="Fit a model to a file and save it.", epilog=FIT_EXAMPLES)
 def fit_command(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .csv.gz, .parquet or .npz file.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="A .csv, .tsv, .csv.gz, .parquet, .npy or .npz file, or a folder of Parquet files."
+        ),
+    ],
     target: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column to predict; y for an npz file.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column to predict; y for an npz file; a place (-1 is the last) or another .npy file for a .npy file.",
+            show_default=False,
+        ),
     ] = None,
     features: Annotated[
         str | None,
@@ -129,6 +142,27 @@ def fit_command(
         str | None,
         typer.Option(metavar="SIZE", help="Memory to use, such as 2GiB; half of what is free.", show_default=False),
     ] = None,
+    solver: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="auto, cholesky or eigh (all rows at once), nystrom or falkon (landmarks) or random_features; "
+            "the last three read Parquet and .npy files in parts.",
+        ),
+    ] = "auto",
+    landmarks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Landmarks, or random features; by default 4 sqrt(rows).", show_default=False
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep the state of the fit in this file while it runs.", show_default=False),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint of a run that was interrupted.")
+    ] = False,
     quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
@@ -139,13 +173,18 @@ def fit_command(
     their scaling. Every column used must hold numbers, without gaps.
 
     CSV and Parquet files need named columns. In an npz file, X holds the features, one row each, and y the target;
-    feature_names may name the columns of X, which are else X0, X1 and so on.
+    feature_names may name the columns of X, which are else X0, X1 and so on. So are the columns of a .npy file.
+
+    A folder of Parquet files, and a Parquet or .npy file too large for the memory, are read in parts and fitted on
+    landmarks. With --checkpoint such a fit can be interrupted at any time; the same command with --resume goes on.
     """
     with guarded(debug):
         from mercer.cli.jobs import run_fit
         from mercer.cli.options import checked_settings, column_list, named_target
 
-        settings = checked_settings(kernel, alpha, tune, standardize, test_fraction, seed, memory)
+        settings = checked_settings(
+            kernel, alpha, tune, standardize, test_fraction, seed, memory, solver, landmarks, checkpoint, resume
+        )
         chosen = None if features is None else column_list(features, "--features")
         column = named_target(target, data)
         run_fit(data, column, chosen, weights, settings, out, quiet=quiet, as_data=json)
@@ -156,8 +195,8 @@ def predict_command(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="The folder that mercer fit wrote, or its model file.")
     ],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A file with the columns the model was fitted on.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv, .tsv, .parquet or .npz.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A file or folder with the columns of the model.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv, .tsv, .parquet, .npy or .npz.")],
     keep: Annotated[
         str | None,
         typer.Option(metavar="A,B,C", help="Columns to copy beside the predictions.", show_default=False),

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 from mercer.cli.problem import Problem
+from mercer.cli.regression import TrainingRows
 from mercer.cli.tables import has_arrow
 
 TARGET = "progression"
@@ -31,8 +32,9 @@ def diabetes() -> Problem:
     )
 
 
-def columns(problem: Problem) -> dict[str, np.ndarray]:
+def columns(problem: TrainingRows) -> dict[str, np.ndarray]:
     """Features and target by name."""
+    assert isinstance(problem, Problem)
     return dict(zip(problem.features, problem.X.T, strict=True)) | {problem.target: problem.y}
 
 

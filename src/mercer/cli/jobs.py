@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,21 +13,41 @@ import numpy as np
 from mercer.cli import demo
 from mercer.cli.model import MODEL_FILE, TableModel
 from mercer.cli.output import PLOT_FILE, REPORT_FILE, as_json, check_folder, filling, report, write_outcome
-from mercer.cli.problem import checked_weights, find_column, matrix, missing_columns, numbers, problem_from, reject_text
+from mercer.cli.predicting import kept_columns, predict_streamed
+from mercer.cli.problem import (
+    Problem,
+    checked_weights,
+    matrix,
+    missing_columns,
+    numbers,
+    problem_from,
+    reject_text,
+)
 from mercer.cli.regression import Settings, regress
 from mercer.cli.scores import Score, score
 from mercer.cli.show import (
     console,
     describe,
     heading,
+    in_steps,
     pairs,
     progress,
     show_files,
     show_next,
     show_outcome,
 )
+from mercer.cli.sources import (
+    StreamedTable,
+    format_of_data,
+    problem_of_table,
+    streamed_table,
+    table_of_problem,
+    too_large,
+    why_in_parts,
+)
+from mercer.cli.streamed import begin, finish, kept_state, regress_streamed
 from mercer.cli.tables import Table, format_of, read_table, write_table
-from mercer.core.errors import InputError
+from mercer.core.errors import CheckpointError, InputError, MercerError
 
 DEMO_KERNELS = ("laplace", "matern32", "gaussian")
 
@@ -71,21 +92,32 @@ def run_fit(
     quiet: bool,
     as_data: bool,
 ) -> None:
-    """Fit a model to a file and save it with a report and a plot."""
+    """Fit a model to a file or folder and save it with a report and a plot."""
     check_folder(out)
     screen = console(quiet=quiet or as_data)
-    with progress(console(error=True, quiet=quiet)) as step:
-        step(f"reading {data}")
-        problem = problem_from(read_table(data), target, features, weights)
-        outcome = regress(problem, settings, step)
-        step("writing the results")
-        with filling(out) as scratch:
-            no_plot = write_outcome(scratch, outcome, f"{data.name}: {problem.target}")
+    in_parts = why_in_parts(data, settings)
+    columns = (target, features, weights)
+    if in_parts is None:
+        with progress(console(error=True, quiet=quiet)) as step:
+            step(f"reading {data}")
+            outcome = regress(_problem(data, *columns), settings, step)
+            step("writing the results")
+            with filling(out) as scratch:
+                no_plot = write_outcome(scratch, outcome, f"{data.name}: {outcome.train.target}")
+    else:
+        told = begin(settings)
+        with interruptible(settings), in_steps(quiet or as_data) as step:
+            if told is not None:
+                step(told)
+            outcome = regress_streamed(_table(data, *columns, in_parts), settings, step, not (quiet or as_data))
+            with filling(out) as scratch:
+                no_plot = write_outcome(scratch, outcome, f"{data.name}: {outcome.train.target}")
+        finish(settings)
     if as_data:
         print(as_json(report(outcome) | {"folder": str(out), "plot": PLOT_FILE if no_plot is None else None}))
     show_outcome(screen, outcome)
     show_files(screen, out, _files(no_plot))
-    new = f"new{''.join(data.suffixes)}"
+    new = f"new{''.join(data.suffixes) or '.parquet'}"
     show_next(screen, [(_command("predict", out, new, "--out", "predictions.csv"), "predict rows of another file")])
 
 
@@ -94,30 +126,64 @@ def run_predict(model_path: Path, data: Path, out: Path, keep: Sequence[str], *,
     format_of(out)
     if out.exists() and (out.is_dir() or any(p.exists() and out.samefile(p) for p in (data, model_path))):
         raise InputError(f"--out {out}: this is a folder, the data or the model; give a new file.")
-    with progress(console(error=True, quiet=quiet)) as step:
-        step("loading the model")
-        model = TableModel.load(model_path)
-        step(f"reading {data}")
-        table = read_table(data)
-        X = features_of(model, table)
-        kept = [find_column(table, name, "--keep") for name in keep]
-        if "prediction" in kept:
-            raise InputError("--keep prediction: that is the name of the column of predictions.")
-        step(f"predicting {len(X):,} rows")
-        predicted = model.predict(X) if len(X) else np.empty(0)
-        write_table(out, {name: table.columns[name] for name in kept} | {"prediction": predicted})
-    known = model.target in table.columns and model.target != "" and len(X) > 0
-    found = _score(model, table, predicted) if known else None
+    if data.is_dir() or (data.exists() and (format_of(data) == "npy" or too_large(data, None) is not None)):
+        with in_steps(quiet or as_data):
+            model = TableModel.load(model_path)
+            found: Score | str | None
+            rows, found = predict_streamed(model, data, out, keep, shown=not (quiet or as_data))
+    else:
+        with progress(console(error=True, quiet=quiet)) as step:
+            step("loading the model")
+            model = TableModel.load(model_path)
+            step(f"reading {data}")
+            table = read_table(data)
+            X = features_of(model, table)
+            kept = kept_columns(table, keep)
+            rows = len(X)
+            step(f"predicting {rows:,} rows")
+            predicted = model.predict(X) if rows else np.empty(0)
+            write_table(out, {name: table.columns[name] for name in kept} | {"prediction": predicted})
+        known = model.target in table.columns and model.target != "" and rows > 0
+        found = _score(model, table, predicted) if known else None
     if as_data:
         scores = asdict(found) if isinstance(found, Score) else None
-        print(as_json({"rows": len(X), "target": model.target, "score": scores, "file": str(out)}))
+        print(as_json({"rows": rows, "target": model.target, "score": scores, "file": str(out)}))
     screen = console(quiet=quiet or as_data)
     heading(screen, f"Predictions of {model.target}" if model.target else "Predictions")
-    lines = [("rows", f"{len(X):,}"), ("written to", str(out))]
+    lines = [("rows", f"{rows:,}"), ("written to", str(out))]
     if found is not None:
         words = found if isinstance(found, str) else f"{describe(found)} ({data.name} holds {model.target} too)"
         lines.append(("score", words))
     pairs(screen, lines)
+
+
+def _problem(data: Path, target: str, features: Sequence[str] | None, weights: str | None) -> Problem:
+    """The rows of a file in memory."""
+    if data.exists() and format_of_data(data) == "npy":
+        return problem_of_table(streamed_table(data, target, features, weights, ""))
+    return problem_from(read_table(data), target, features, weights)
+
+
+def _table(data: Path, target: str, features: Sequence[str] | None, weights: str | None, reason: str) -> StreamedTable:
+    """The rows of a file or folder, to be worked on in parts."""
+    if format_of_data(data) in ("parquet", "npy"):
+        return streamed_table(data, target, features, weights, reason)
+    return table_of_problem(problem_from(read_table(data), target, features, weights), reason)
+
+
+@contextlib.contextmanager
+def interruptible(settings: Settings) -> Iterator[None]:
+    """An interrupt or an error says how to go on where a checkpoint was left."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = kept_state(settings)
+        raise KeyboardInterrupt(f"stopped. {kept}" if kept else "") from None
+    except MercerError as error:
+        kept = kept_state(settings)
+        if kept is None or isinstance(error, CheckpointError):
+            raise
+        raise InputError(f"{error} {kept}") from error
 
 
 def features_of(model: TableModel, table: Table) -> np.ndarray:

@@ -91,15 +91,20 @@ class TableModel:
                 raise ModelFileError(f"{name} must hold {len(features)} numbers, one for each feature")
         if bool((scale <= 0).any()):
             raise ModelFileError("scale must be positive")
-        if regressor.n_features_in_ != len(features) or regressor.dual_coef_.ndim != 1:
+        if regressor.n_features_in_ != len(features) or not _one_target(regressor):
             raise ModelFileError("the regressor does not fit the features and the target")
         return cls(regressor, tuple(features), target, center.numpy(), scale.numpy(), float(mean), weights)
+
+
+def _one_target(model: KernelRidge) -> bool:
+    coef = model.coef_ if hasattr(model, "coef_") else model.dual_coef_
+    return coef.ndim == 1
 
 
 def _of_regressor(model: Any, path: Path) -> TableModel:
     """A model saved from Python: it knows its columns when it was fitted on a table with column names."""
     names = getattr(model, "feature_names_in_", None)
-    if not isinstance(model, KernelRidge) or names is None or model.dual_coef_.ndim != 1:
+    if not isinstance(model, KernelRidge) or names is None or not _one_target(model):
         raise ModelFileError(
             f"{path} holds a {type(model).__name__} without the names of its columns, or with several targets; "
             "use it from Python: mercer.load(path).predict(X)."

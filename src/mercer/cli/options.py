@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from mercer.cli.regression import Settings
+from mercer.cli.sources import STREAMED
 from mercer.cli.tables import FORMATS, format_of
 from mercer.core.errors import MercerError
 from mercer.core.memory import parse_budget
@@ -15,6 +16,8 @@ from mercer.kernels import as_kernel
 
 DEFAULT_KERNEL = "laplace"
 NPZ_TARGET = "y"
+EXACT = ("cholesky", "eigh")
+SOLVERS = ("auto", *EXACT, *STREAMED)
 
 
 def checked_settings(
@@ -25,6 +28,10 @@ def checked_settings(
     test_fraction: float,
     seed: int,
     memory: str | None,
+    solver: str = "auto",
+    landmarks: int | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
 ) -> Settings:
     """The settings of a fit, or an error that names the option."""
     names = tuple(dict.fromkeys(kernels or [DEFAULT_KERNEL]))
@@ -37,7 +44,18 @@ def checked_settings(
             raise typer.BadParameter(f"the {name} kernel cannot learn from columns of numbers.", param_hint="--kernel")
     if not 0 <= test_fraction < 1:
         raise typer.BadParameter(f"{test_fraction:g} is not at least 0 and below 1.", param_hint="--test-fraction")
-    return Settings(names, checked_alpha(alpha), tune, standardize, test_fraction, seed, checked_memory(memory))
+    if solver not in SOLVERS:
+        raise typer.BadParameter(f"{solver!r} is not one of {', '.join(SOLVERS)}.", param_hint="--solver")
+    if landmarks is not None and solver in EXACT:
+        raise typer.BadParameter(f"--solver {solver} uses all rows; leave one of them out.", param_hint="--landmarks")
+    if resume and checkpoint is None:
+        raise typer.BadParameter("name the file to go on from with --checkpoint.", param_hint="--resume")
+    if checkpoint is not None and solver in EXACT:
+        raise typer.BadParameter(f"--solver {solver} needs all rows at once.", param_hint="--checkpoint")
+    chosen, budget = checked_alpha(alpha), checked_memory(memory)
+    return Settings(
+        names, chosen, tune, standardize, test_fraction, seed, budget, solver, landmarks, checkpoint, resume
+    )
 
 
 def checked_alpha(text: str) -> float | str:
@@ -84,6 +102,6 @@ def named_target(target: str | None, data: Path) -> str:
     """The column to predict; only an npz file has a customary name for it."""
     if target is not None:
         return target
-    if any(data.name.lower().endswith(ending) for ending in FORMATS) and format_of(data) != "npz":
+    if data.is_dir() or (any(data.name.lower().endswith(e) for e in FORMATS) and format_of(data) != "npz"):
         raise typer.BadParameter("name the column to predict.", param_hint="--target")
     return NPZ_TARGET

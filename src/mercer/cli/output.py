@@ -14,11 +14,16 @@ from typing import Any
 
 from mercer import __version__
 from mercer.cli.model import MODEL_FILE
+from mercer.cli.problem import Problem
 from mercer.cli.regression import Outcome
 from mercer.core.errors import InputError
 from mercer.plots import regression_summary
 
 REPORT_FILE, PLOT_FILE = "report.json", "plot.png"
+
+
+class NothingToDraw(Exception):
+    """There are no predictions that a plot could show."""
 
 
 def check_folder(folder: Path) -> None:
@@ -60,7 +65,7 @@ def write_outcome(scratch: Path, outcome: Outcome, title: str = "", target: str 
     (scratch / REPORT_FILE).write_text(as_json(report(outcome)) + "\n", encoding="utf-8")
     try:
         figure = _figure(outcome, title, target or outcome.model.target)
-    except ImportError as error:
+    except (ImportError, NothingToDraw) as error:
         return str(error)
     figure.savefig(scratch / PLOT_FILE, dpi=150)
     return None
@@ -77,9 +82,10 @@ def report(outcome: Outcome) -> dict[str, Any]:
             "target": train.target,
             "features": list(train.features),
             "weights": train.weight_column,
-            "rows": len(train) + (0 if test is None else len(test.rows)),
+            "rows": len(train) + (0 if test is None else test.count),
             "train_rows": len(train),
-            "test_rows": 0 if test is None else len(test.rows),
+            "test_rows": 0 if test is None else test.count,
+            "read": outcome.reading,
             "seed": settings.seed,
         },
         "kernel": repr(model.kernel_),
@@ -89,7 +95,7 @@ def report(outcome: Outcome) -> dict[str, Any]:
         "alpha": float(model.alpha_),
         "alpha_chosen_by": None if path is None else path.criterion,
         "solver": asdict(model.solver_report_),
-        "leave_one_out": asdict(outcome.loo),
+        "leave_one_out": None if outcome.loo is None else asdict(outcome.loo),
         "test": None if test is None else {name: asdict(value) for name, value in test.scores.items()},
         "verdict": None if test is None else test.verdict,
         "notes": list(outcome.notes),
@@ -123,6 +129,8 @@ def _figure(outcome: Outcome, title: str, target: str) -> Any:
             "error_name": "mean squared error" if path.criterion == "loo" else "score",
         }
     if test is None:
+        if outcome.loo_predictions is None or not isinstance(outcome.train, Problem):
+            raise NothingToDraw("no test rows and no leave-one-out predictions to draw")
         return regression_summary(
             outcome.train.y, outcome.loo_predictions, baseline=outcome.model.target_mean, label="leave-one-out",
             baseline_label="mean", target=target, rows="training rows", title=title, **chosen,

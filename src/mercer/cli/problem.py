@@ -56,12 +56,20 @@ def problem_from(table: Table, target: str, features: Sequence[str] | None, weig
         raise InputError(f"{table.source} has no column besides {quoted(used)} to learn from.")
     reject_text(table, (*chosen, *used))
     y = numbers(table, target)
-    if table.n_rows > 1 and (y == y[0]).all():
-        raise InputError(f"Every value of the target {target!r} is {y[0]:g}: there is nothing to learn.")
     index = [name for name in table.columns if is_index(name) and name not in (*chosen, *used)]
     notes = tuple(f"Column {name!r} looks like a row index and is not used as a feature." for name in index)
     problem = Problem(matrix(table, chosen), y, None, chosen, target, table.source, weights, notes)
-    return problem if weights is None else _weighted(problem, checked_weights(table, weights))
+    return checked_problem(problem, None if weights is None else checked_weights(table, weights))
+
+
+def checked_problem(problem: Problem, weights: np.ndarray | None) -> Problem:
+    """The problem with its weights, if there is anything to learn; rows of weight zero are as good as absent."""
+    y = problem.y
+    if len(y) > 1 and (y == y[0]).all():
+        raise InputError(f"Every value of the target {problem.target!r} is {y[0]:g}: there is nothing to learn.")
+    if weights is None:
+        return problem
+    return replace(problem, weights=weights).take(np.flatnonzero(weights > 0))
 
 
 def split(problem: Problem, test_fraction: float, seed: int) -> tuple[Problem, Problem | None]:
@@ -222,8 +230,3 @@ def _arrow_to_numpy(column: Any) -> np.ndarray:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-
-
-def _weighted(problem: Problem, weights: np.ndarray) -> Problem:
-    """The problem with weights; rows of weight zero are as good as absent."""
-    return replace(problem, weights=weights).take(np.flatnonzero(weights > 0))

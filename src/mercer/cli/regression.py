@@ -6,6 +6,8 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
@@ -29,16 +31,35 @@ class Settings:
     test_fraction: float = 0.2
     seed: int = 0
     memory: int | None = None
+    solver: str = "auto"
+    landmarks: int | None = None
+    checkpoint: Path | None = None
+    resume: bool = False
+
+
+class TrainingRows(Protocol):
+    """The names and the number of the rows learned from."""
+
+    @property
+    def features(self) -> tuple[str, ...]: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def weight_column(self) -> str | None: ...
+    @property
+    def source(self) -> str: ...
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Predictions and scores of kernel ridge, ridge regression and the mean on the same test rows."""
+    """Scores of three models on the same `count` test rows, and their predictions for `rows`, all or some of them."""
 
     rows: Problem
     predictions: dict[str, np.ndarray]
     scores: dict[str, Score]
     verdict: str
+    count: int
 
 
 @dataclass(frozen=True)
@@ -47,13 +68,14 @@ class Outcome:
 
     model: TableModel
     settings: Settings
-    train: Problem
-    loo: Score
-    loo_predictions: np.ndarray
+    train: TrainingRows
+    loo: Score | None
+    loo_predictions: np.ndarray | None
     tried: dict[str, float]
     test: Comparison | None
     seconds: float
     notes: tuple[str, ...]
+    reading: str = "all at once"
 
     @property
     def regressor(self) -> KernelRidge:
@@ -97,6 +119,7 @@ def _estimator(kernel: str, settings: Settings) -> KernelRidge:
         kernel,
         alpha=settings.alpha,
         tune=settings.tune,
+        solver=settings.solver,
         memory_budget=settings.memory,
         random_state=settings.seed,
     )
@@ -127,4 +150,4 @@ def _compare(model: TableModel, train: Problem, test: Problem) -> Comparison:
     words = verdict(
         test.y, predictions["kernel ridge"], predictions["ridge regression"], model.target_mean, test.weights
     )
-    return Comparison(test, predictions, scores, words)
+    return Comparison(test, predictions, scores, words, len(test))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,14 @@ def progress(out: Console) -> Iterator[Any]:
         yield lambda text: bar.reset(task, description=text, total=None)
 
 
+@contextmanager
+def in_steps(quiet: bool) -> Iterator[Any]:
+    """A function to call with each step of a long job, which prints it; what libraries print goes the same way."""
+    out = console(error=True, quiet=quiet)
+    with redirect_stdout(sys.stderr):
+        yield lambda text: out.print(text, style=QUIET, soft_wrap=True)
+
+
 def failure(message: str) -> None:
     """An error message, on stderr."""
     out = console(error=True)
@@ -48,7 +57,7 @@ def show_outcome(out: Console, outcome: Outcome) -> None:
     heading(out, "The fit")
     pairs(out, _fit_lines(outcome))
     if outcome.test is not None:
-        heading(out, f"On {len(outcome.test.rows):,} test rows")
+        heading(out, f"On {outcome.test.count:,} test rows")
         out.print(_score_grid(outcome.test.scores))
         indented(out, MEASURES, QUIET)
         out.print()
@@ -127,9 +136,11 @@ def duration(seconds: float) -> str:
 
 def _fit_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
     model, train, settings = outcome.regressor, outcome.train, outcome.settings
-    n_test = 0 if outcome.test is None else len(outcome.test.rows)
+    n_test = 0 if outcome.test is None else outcome.test.count
     held = f", {n_test:,} held out for testing" if n_test else ""
     yield "rows", f"{len(train):,} to learn from{held}"
+    if outcome.reading != "all at once":
+        yield "read", outcome.reading
     yield "features", f"{len(train.features)}, {'standardised' if settings.standardize else 'as they are'}"
     yield "target", train.target + (f", rows weighted by {train.weight_column}" if train.weight_column else "")
     if len(outcome.tried) > 1:
@@ -145,7 +156,8 @@ def _fit_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
     jitter = f", jitter {solved.jitter:.0e}" if solved.jitter else ""
     state = "" if solved.converged else " NOT CONVERGED"
     yield "solver", f"{solved.solver}, residual {solved.residual:.0e}{jitter}, {duration(solved.seconds)}{state}"
-    yield "leave-one-out", f"{describe(outcome.loo)} (on the training rows)"
+    if outcome.loo is not None:
+        yield "leave-one-out", f"{describe(outcome.loo)} (on the training rows)"
     yield "time", duration(outcome.seconds)
 
 

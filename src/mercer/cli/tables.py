@@ -24,6 +24,7 @@ FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npz": "npz",
+    ".npy": "npy",
 }
 """What a file's name says about its content."""
 
@@ -67,6 +68,8 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
         with replacing(path) as temporary:
             if kind == "npz":
                 _write_npz(temporary, columns)
+            elif kind == "npy":
+                _write_npy(temporary, columns)
             elif kind == "parquet":
                 _arrow("parquet").write_table(_arrow().table(dict(columns)), temporary)
             else:
@@ -76,7 +79,7 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
 
 
 def format_of(path: Path) -> str:
-    """What the file's name says: "csv", "parquet" or "npz".
+    """What the file's name says: "csv", "parquet", "npz" or "npy".
 
     >>> format_of(Path("houses.csv"))
     'csv'
@@ -146,6 +149,15 @@ def _read_npz(path: Path) -> Table:
     return Table(str(path), columns, features, n_rows, left_out)
 
 
+def array_names(width: int) -> tuple[str, ...]:
+    """The names of the columns of an array that has none.
+
+    >>> array_names(2)
+    ('X0', 'X1')
+    """
+    return tuple(f"X{j}" for j in range(width))
+
+
 def _column_names(path: Path, key: str, array: np.ndarray, names: np.ndarray | None) -> tuple[str, ...]:
     width = 1 if array.ndim == 1 else array.shape[1]
     if names is None or key != "X":
@@ -162,6 +174,15 @@ def _write_npz(path: Path, columns: Mapping[str, Any]) -> None:
             array = array.astype(str) if array.dtype.kind == "O" else array
             with file.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _write_npy(path: Path, columns: Mapping[str, Any]) -> None:
+    """One column as it is, several side by side."""
+    arrays = [np.asarray(column) for column in columns.values()]
+    if any(array.dtype.kind not in "fiub" for array in arrays):
+        raise InputError("A .npy file holds numbers only: keep no text columns, or write Parquet.")
+    with path.open("wb") as file:
+        np.save(file, arrays[0] if len(arrays) == 1 else np.column_stack(arrays), allow_pickle=False)
 
 
 def _write_csv(path: Path, columns: Mapping[str, Any], name: str) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from mercer.core.errors import InputError, ModelFileError
+from mercer.core.errors import CheckpointError, InputError, ModelFileError
+from mercer.core.files import remove_leftovers
 from mercer.core.modelfile import read_model, write_model
 
 CLASS = "Checkpoint"
@@ -23,7 +26,7 @@ State = tuple[int, dict[str, Tensor]]
 
 
 class Checkpoint:
-    """Arrays after so many steps, in one file that is replaced as a whole.
+    """Arrays after so many steps, in one file that is replaced as a whole: a kill at any time leaves the one before.
 
     `identity` are plain data that say which fit this is: a file of another fit is refused rather than continued.
 
@@ -45,7 +48,9 @@ class Checkpoint:
         self.warned = False
 
     def load(self) -> State | None:
-        """The state of this fit, None when there is no file."""
+        """The state of this fit, None when there is no file; raises an error where none could be written either."""
+        remove_leftovers(self.path)
+        self.check_place()
         if not self.path.exists():
             return None
         _, meta, arrays = read_model(self.path, {CLASS})
@@ -53,7 +58,7 @@ class Checkpoint:
         if saved != self.identity or not isinstance(meta.get("steps"), int):
             known = saved if isinstance(saved, dict) else {}
             different = [name for name in self.identity if known.get(name) != self.identity[name]]
-            raise InputError(
+            raise CheckpointError(
                 f"The checkpoint {self.path} belongs to another fit ({', '.join(different)} differ): "
                 "remove it, or give another path."
             )
@@ -65,15 +70,38 @@ class Checkpoint:
             self.save(steps, arrays())
 
     def save(self, steps: int, arrays: dict[str, Tensor]) -> None:
-        """Write the state; a disk that is full is a warning, and the file before stays."""
-        try:
-            write_model(self.path, CLASS, {"identity": self.identity, "steps": steps}, arrays)
-        except ModelFileError as error:
-            if not self.warned:
-                warnings.warn(f"The checkpoint could not be written, the fit goes on without: {error}", stacklevel=2)
-            self.warned = True
+        """Write the state; a disk that is full is a warning, and the file before stays.
+
+        A state that is not finite is not worth keeping: the solver will complain of it.
+        """
+        if all(bool(torch.isfinite(values).all()) for values in arrays.values()):
+            try:
+                write_model(self.path, CLASS, {"identity": self.identity, "steps": steps}, arrays)
+            except ModelFileError as error:
+                self._warn(error)
         self.last = time.perf_counter()
 
     def finish(self) -> None:
         """Remove the file of a fit that has ended well."""
         self.path.unlink(missing_ok=True)
+
+    def check_place(self) -> None:
+        """Raise an error where a checkpoint could never be written."""
+        folder = Path(os.path.realpath(self.path)).parent
+        try:
+            if self.path.is_dir():
+                raise InputError(f"checkpoint={str(self.path)!r} is a folder; give the path of a file.")
+            if not folder.is_dir():
+                raise InputError(f"checkpoint={str(self.path)!r}: the folder {folder} does not exist.")
+            with tempfile.TemporaryFile(dir=folder):
+                return
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"checkpoint={str(self.path)!r} cannot be written: {reason}.") from error
+
+    def _warn(self, error: Exception) -> None:
+        if self.warned:
+            return
+        self.warned = True
+        kept = "the one before is kept and " if self.path.exists() else ""
+        warnings.warn(f"The checkpoint could not be written; {kept}the fit goes on: {error}", stacklevel=3)

@@ -23,9 +23,17 @@ class MemoryBudgetError(MercerError, MemoryError):
     """A job that cannot fit its memory budget: the message says what would."""
 
 
+class CheckpointError(InputError):
+    """A checkpoint that belongs to another fit."""
+
+
 class ModelFileError(MercerError, ValueError):
     """A model file that is damaged, truncated, hostile or of an unknown format."""
 
 
 class NotTraceable(MercerError):
     """A kernel whose formula cannot be written over symbols; back ends fall back to dense tiles."""
+
+
+class ClusterError(MercerError, RuntimeError):
+    """A cluster that is not there, has lost all its workers, or whose workers cannot do the work."""

@@ -25,7 +25,7 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     'all of it'
     """
     target = Path(os.path.realpath(target))
-    temporary = target.with_name(f".mercer-{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.tmp")
     try:
         temporary.open("xb").close()
         mode = temporary.stat().st_mode
@@ -41,6 +41,19 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
         raise
     _flush_folder(target.parent)
+
+
+def remove_leftovers(target: str | os.PathLike[str]) -> None:
+    """Remove what `replacing` left beside `target` in a process that was killed while it wrote."""
+    target = Path(os.path.realpath(target))
+    with contextlib.suppress(OSError):
+        for file in target.parent.iterdir():
+            if file.name.startswith(_prefix(target)) and file.name.endswith(".tmp"):
+                file.unlink(missing_ok=True)
+
+
+def _prefix(target: Path) -> str:
+    return f".mercer-{target.name[:150]}-"
 
 
 def _flush_folder(folder: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import numbers
 import os
 import re
 import sys
+import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,8 @@ CONTAINER_FILES = (
 )
 UNKNOWN_FREE = 2 * 1024**3
 """Bytes taken to be free where the system does not say."""
+
+_given_back = 0.0
 
 _EXPECTED = 'expected a positive number of bytes, text such as "2GiB" or "500 MB", or None for half of what is free'
 
@@ -85,6 +90,34 @@ def require(needed: float, budget: int, what: str, advice: str = "") -> None:
     if needed > budget:
         message = f"{what} needs {readable(needed)} but the memory budget is {readable(budget)}."
         raise MemoryBudgetError(f"{message} {advice}".rstrip())
+
+
+def give_back() -> None:
+    """Return memory that has been freed to the system: allocators keep it for later, and it counts as used till then.
+
+    Asked more often than every tenth of a second, it does nothing: that takes milliseconds.
+
+    >>> give_back()
+    """
+    global _given_back
+    now = time.monotonic()
+    if now - _given_back < 0.1:
+        return
+    _given_back = now
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
+    trim = getattr(_c_library(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _c_library() -> Any:
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):
+        return None
 
 
 def readable(size: float) -> str:

@@ -12,8 +12,9 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_co
 from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, check_finite
+from mercer.core.engines import Engine, sample_with
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.rows import RowSource, sample_rows
+from mercer.core.rows import RowSource
 from mercer.kernels import Kernel
 
 
@@ -102,7 +103,13 @@ def training_data(
 
 
 def sampled_data(
-    estimator: BaseEstimator, source: RowSource, y: Any, sample_weight: Any, count: int, seed: int
+    estimator: BaseEstimator,
+    source: RowSource,
+    y: Any,
+    sample_weight: Any,
+    count: int,
+    seed: int,
+    engine: Engine | None = None,
 ) -> TrainingData:
     """Some rows of a source that is to be fitted, to choose landmarks and parameters from."""
     if y is not None or sample_weight is not None:
@@ -112,7 +119,7 @@ def sampled_data(
     if source.n_rows == 0:
         raise InputError("The source has no rows.")
     remember_features(estimator, source)
-    X, targets, weights = sample_rows(source, count, torch.Generator().manual_seed(seed))
+    X, targets, weights = sample_with(engine, source, count, torch.Generator().manual_seed(seed))
     assert targets is not None
     return TrainingData(Points(X, source.names), targets, weights, source.one_target)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,24 +11,14 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.rows import Chunk, RowSource, read_ahead, sample_rows
+from mercer.core.memory import give_back
+from mercer.core.progress import Progress
+from mercer.core.rows import Chunk, Part, RowSource, read_ahead, sample_rows
 from mercer.estimators.data import TrainingData
 from mercer.kernels import Kernel
-from mercer.operators import gram
+from mercer.operators.placement import Placement
 from mercer.solvers.random_features import FeatureRows, FourierFeatures, feature_block
 from mercer.solvers.row_blocks import Block, RowBlocks
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where and in which precision products run, and the memory they may take."""
-
-    device: torch.device
-    dtype: torch.dtype
-    memory_budget: Any = None
-
-    def gram(self, kernel: Kernel, X: Points, Z: Points | None = None, dtype: torch.dtype | None = None) -> Any:
-        return gram(kernel, X, Z, memory_budget=self.memory_budget, device=self.device, dtype=dtype or self.dtype)
 
 
 class Expansion(Protocol):
@@ -36,6 +27,10 @@ class Expansion(Protocol):
     @property
     def note(self) -> str:
         """How they were chosen, in words."""
+
+    @property
+    def size(self) -> int:
+        """Their number m."""
 
     def at(self, rows: Points, place: Placement) -> Any:
         """The operator of the values b_j(x_i)."""
@@ -46,6 +41,9 @@ class Expansion(Protocol):
     def penalty(self, place: Placement) -> Tensor | None:
         """The matrix of inner products of the b_j; None for the identity."""
 
+    def digest(self) -> str:
+        """Text that other functions would change."""
+
 
 @dataclass(frozen=True, eq=False)
 class Centres:
@@ -54,6 +52,10 @@ class Centres:
     kernel: Kernel
     points: Points
     note: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.points)
 
     def at(self, rows: Points, place: Placement) -> Any:
         return place.gram(self.kernel, rows, self.points)
@@ -65,6 +67,10 @@ class Centres:
     def penalty(self, place: Placement) -> Tensor:
         return torch.as_tensor(place.gram(self.kernel, self.points, dtype=torch.float64).dense()).to(place.device)
 
+    def digest(self) -> str:
+        points = self.points.values
+        return _digest(repr(self.kernel), points.cpu() if isinstance(points, Tensor) else torch.empty(0))
+
 
 @dataclass(frozen=True, eq=False)
 class Features:
@@ -72,6 +78,10 @@ class Features:
 
     features: FourierFeatures
     note: str = ""
+
+    @property
+    def size(self) -> int:
+        return self.features.n_features
 
     def at(self, rows: Points, place: Placement) -> FeatureRows:
         return FeatureRows(self.features, rows, place.device)
@@ -82,6 +92,9 @@ class Features:
     def penalty(self, place: Placement) -> None:
         return None
 
+    def digest(self) -> str:
+        return _digest("", *self.features.to_arrays().values())
+
 
 class StreamedBlocks:
     """The values of an expansion at the rows of a source, part by part; the next part is read meanwhile.
@@ -89,26 +102,42 @@ class StreamedBlocks:
     `total_weight` is known after the first pass.
     """
 
-    def __init__(self, expansion: Expansion, source: RowSource, place: Placement) -> None:
-        self.expansion, self.source, self.place = expansion, source, place
-        self.total_weight = 0.0
+    def __init__(
+        self,
+        expansion: Expansion,
+        source: RowSource,
+        place: Placement,
+        verbose: bool = False,
+        parts: list[Part] | None = None,
+    ) -> None:
+        self.expansion, self.source, self.place, self.verbose = expansion, source, place, verbose
+        self.parts = source.parts() if parts is None else parts
+        self.total_weight, self.passes = 0.0, 0
 
     def __iter__(self) -> Iterator[Block]:
         return self.after(0)
 
     def after(self, done: int, weight: float = 0.0) -> Iterator[Block]:
         """The blocks after the first so many parts, which have that weight."""
-        for _, chunk in read_ahead(self.source.read, self.source.parts()[done:]):
-            block = self._block(chunk)
-            weight += block.weight
-            yield block
+        parts = self.parts
+        before = sum(map(len, parts[:done]))
+        self.passes += 1
+        with Progress(self.source.n_rows, f"pass {self.passes}", done=before, shown=self.verbose) as progress:
+            for part, chunk in read_ahead(self.source.read, parts[done:]):
+                block = self.block(chunk)
+                weight += block.weight
+                yield block
+                del chunk, block
+                give_back()
+                progress.advance(len(part))
         self.total_weight = weight
 
     def sample(self, count: int, generator: torch.Generator) -> Block:
         """`count` rows drawn without replacement, as one block; what a preconditioner can be built from."""
-        return self._block(sample_rows(self.source, count, generator))
+        return self.block(sample_rows(self.source, count, generator))
 
-    def _block(self, chunk: Chunk) -> Block:
+    def block(self, chunk: Chunk) -> Block:
+        """The values at the rows of a chunk that have weight."""
         X, targets, weights = chunk
         assert targets is not None
         if weights is not None and bool((weights == 0).any()):
@@ -116,10 +145,8 @@ class StreamedBlocks:
         return Block(self.expansion.at(Points(X, self.source.names), self.place), targets, weights)
 
 
-def counted(blocks: Iterable[Block], n: int, verbose: bool, done: int = 0) -> Iterator[Block]:
-    """The blocks, with a line of progress after each."""
-    for block in blocks:
-        yield block
-        done += len(block.targets)
-        if verbose:
-            print(f"{done:,} of {n:,} rows", flush=True)
+def _digest(text: str, *arrays: Tensor) -> str:
+    digest = hashlib.sha256(text.encode())
+    for array in arrays:
+        digest.update(array.contiguous().numpy().tobytes())
+    return digest.hexdigest()

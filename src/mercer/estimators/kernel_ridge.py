@@ -12,11 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, restore
+from mercer.core.arrays import restore
+from mercer.core.engines import using_engine
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
 from mercer.core.report import Report
-from mercer.core.rows import RowSource, read_ahead
+from mercer.core.rows import DaskRows, RowSource, is_dask
 from mercer.core.seeding import as_seed
 from mercer.estimators.alpha import checked_alpha, checked_alphas
 from mercer.estimators.data import check_features, prediction_rows, sampled_data, training_data
@@ -28,6 +29,7 @@ from mercer.estimators.ridge_plot import ridge_plot
 from mercer.estimators.ridge_report import ridge_report
 from mercer.estimators.ridge_rows import fit_rows
 from mercer.estimators.ridge_state import ridge_from_state, ridge_state
+from mercer.estimators.spread import predicted_later, spread_values
 from mercer.kernels import Kernel, as_kernel
 from mercer.rkhs import RKHSFunction
 from mercer.solvers import SOLVERS, ridge_solve
@@ -70,6 +72,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
     n_features : of "random_features", 1000 by default.
     checkpoint : path of a file that keeps the state of a fit to a `RowSource`; the same fit goes on from there after
         whatever ended it, and removes the file when it is done.
+    client : a `dask.distributed.Client`, or the address of a Dask scheduler, whose workers read and work on the rows of
+        a `RowSource`. Rows of a Dask collection are worked on by the client that is active without being asked.
     verbose : print the progress of tuning, of passes and of iterations.
 
     Attributes
@@ -116,6 +120,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         landmarks: Any = "uniform",
         n_features: int | None = None,
         checkpoint: Any = None,
+        client: Any = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -133,13 +138,21 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         self.landmarks = landmarks
         self.n_features = n_features
         self.checkpoint = checkpoint
+        self.client = client
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t), or to a `RowSource` that has both."""
+        """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t), or to a `RowSource` that has both.
+
+        X, y and `sample_weight` may be Dask arrays or data frames; y may then name a column of X.
+        """
         kernel = as_kernel(self.kernel)
+        if is_dask(X):
+            X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
         if isinstance(X, RowSource):
             return self._fit_source(kernel, X, y, sample_weight)
+        if self.client is not None:
+            raise InputError("client= is for rows that are read in parts: wrap arrays in mercer.rows.ArrayRows.")
         whole = training_data(self, kernel, X, y, sample_weight)
         data, places = whole.positive(kernel.domain == "matrix")
         alpha = checked_alpha(self.alpha, data.targets.shape[1])
@@ -158,14 +171,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
 
     def _fit_source(self, kernel: Kernel, source: RowSource, y: Any, sample_weight: Any) -> Self:
         seed = as_seed(self.random_state)
-        some = sampled_data(self, source, y, sample_weight, self._sample_size(source), seed)
-        data = some.positive(pairwise=False)[0]
-        alpha, alphas = checked_alpha(self.alpha, source.n_targets), checked_alphas(self.alphas)
-        solver, reason = self._begin(some, data, alpha, streamed=source)
-        self._resolve_kernel(kernel, data, alpha)
-        started = time.perf_counter()
-        fitted = fit_source(self, source, data, alpha, alphas, solver)
-        self._keep(fitted, f"{reason}; rows were read in {len(source.parts()):,} parts", time.perf_counter() - started)
+        with using_engine(self.client, source) as engine:
+            some = sampled_data(self, source, y, sample_weight, self._sample_size(source), seed, engine)
+            data = some.positive(pairwise=False)[0]
+            alpha, alphas = checked_alpha(self.alpha, source.n_targets), checked_alphas(self.alphas)
+            solver, reason = self._begin(some, data, alpha, streamed=source)
+            self._resolve_kernel(kernel, data, alpha)
+            started = time.perf_counter()
+            fitted = fit_source(self, source, data, alpha, alphas, solver, engine)
+        where = f"{reason}; rows were read in {len(source.parts()):,} parts{'' if engine is None else f' by {engine}'}"
+        self._keep(fitted, where, time.perf_counter() - started)
         return self
 
     @available_if(lambda self: self.solver in MERGEABLE)
@@ -192,20 +207,27 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
             self._begin(whole, data, alpha)
             self._resolve_kernel(kernel, data, alpha)
             sums = RunningSums.begin(choose_expansion(self, data, self.solver), self._place())
-        fitted = sums.add(sums.expansion.blocks(data, self._place())).solve(alpha)
+        fitted = sums.add(sums.working.blocks(data, self._place())).solve(alpha)
         self._seen = seen
         self._keep(fitted, "rows were added in parts", time.perf_counter() - started)
         return self
 
     def predict(self, X: Any) -> Any:
-        """The fitted function at the rows of X, or of a `RowSource`, of shape (m,) or (m, t)."""
+        """The fitted function at the rows of X, or of a `RowSource`, of shape (m,) or (m, t).
+
+        For a Dask array or data frame a Dask array, which is computed when it is asked for.
+        """
         check_is_fitted(self)
+        if is_dask(X):
+            return predicted_later(self, X)
         if isinstance(X, RowSource):
             check_features(self, X)
             if len(X) == 0:
                 raise InputError("The source has no rows to predict at.")
-            chunks = (chunk.X for _, chunk in read_ahead(X.read, X.parts()))
-            return torch.cat([self._values(Points(rows, X.names)).cpu().to(X.dtype) for rows in chunks]).numpy()
+            with using_engine(self.client, X) as engine:
+                if engine is not None:
+                    return spread_values(self, X, engine).numpy()
+            return self._values_of(X).numpy()
         rows = prediction_rows(self, self.kernel_, X)
         values = self._values(rows)
         return restore(values.to(rows.values.dtype) if rows.is_tensor else values, X)
@@ -260,6 +282,19 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
         """Draw the function for one feature, else predicted against actual values: leave-one-out, or at X, y."""
         check_is_fitted(self)
         return ridge_plot(self, X, y, ax)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A connection stays where it is."""
+        return super().__getstate__() | {"client": self.client if isinstance(self.client, str) else None}
+
+    def __sklearn_clone__(self) -> Self:
+        client, self.client = self.client, None
+        try:
+            twin = super().__sklearn_clone__()
+        finally:
+            self.client = client
+        twin.client = client
+        return twin
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return ridge_state(self)

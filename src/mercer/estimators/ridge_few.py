@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from mercer.core.checkpoint import Checkpoint
+from mercer.core.checkpoint import Checkpoint, State
+from mercer.core.engines import Arrays, Engine
 from mercer.core.errors import InputError
+from mercer.core.progress import counted
+from mercer.core.results import Solution
 from mercer.core.rows import RowSource
 from mercer.estimators.data import TrainingData
-from mercer.estimators.expansion import Centres, Expansion, Features, Placement, StreamedBlocks, counted
+from mercer.estimators.expansion import Centres, Expansion, Features, Placement, StreamedBlocks
+from mercer.estimators.orthonormal import Orthonormal, well_conditioned
 from mercer.estimators.ridge_rows import RidgeFit
+from mercer.estimators.spread import SpreadBlocks
 from mercer.estimators.state import plain_params
 from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.solvers.choose import landmark_count
 from mercer.solvers.falkon import Falkon
 from mercer.solvers.landmarks import choose_landmarks
-from mercer.solvers.nystrom import NystromSpectrum, NystromSums, whitening
+from mercer.solvers.nystrom import NystromSpectrum, NystromSums, sums_over, whitening
 from mercer.solvers.random_features import FourierFeatures
 from mercer.solvers.row_blocks import Block
 
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from mercer.estimators.ridge_model import RidgeModel
 
 N_FEATURES = 1000
-HARMLESS = ("checkpoint", "verbose", "memory_budget", "device")
+HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")
 """Parameters that do not change what is computed."""
 
 
@@ -41,28 +46,54 @@ def choose_expansion(model: RidgeModel, data: TrainingData, solver: str, n: int 
         return Features(features, f"{features.n_features:,} random features")
     if model.kernel_.domain == "matrix":
         raise InputError(f"solver={solver!r} chooses landmarks among rows, which a precomputed kernel does not have.")
-    m = landmark_count(n or len(data.rows), model.n_landmarks, solver, model.memory_budget, place.device)
+    m = landmark_count(n or len(data.rows), model.n_landmarks, solver, model._left_beside_rows(), place.device)
     chosen = choose_landmarks(model.kernel_, data.rows, m, model.landmarks, model._seed, data.weights)
     return Centres(model.kernel_, chosen.points, chosen.note)
 
 
 def fit_few(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor | None, solver: str) -> RidgeFit:
     """Fit to rows in memory on landmarks or features."""
-    expansion = choose_expansion(model, data, solver)
-    return fit_blocks(model, expansion, expansion.blocks(data, model._place()), len(data.rows), alpha, alphas, solver)
+    expansion, place = choose_expansion(model, data, solver), model._place()
+    sums = None if solver == "falkon" else RunningSums.begin(expansion, place)
+    blocks = (expansion if sums is None else sums.working).blocks(data, place)
+    return fit_blocks(model, expansion, sums, blocks, len(data.rows), alpha, alphas)
 
 
 def fit_source(
-    model: RidgeModel, source: RowSource, some: TrainingData, alpha: Any, alphas: Tensor | None, solver: str
+    model: RidgeModel,
+    source: RowSource,
+    some: TrainingData,
+    alpha: Any,
+    alphas: Tensor | None,
+    solver: str,
+    engine: Engine | None = None,
 ) -> RidgeFit:
-    """Fit to rows that are read in parts; landmarks are chosen among `some` of them."""
-    expansion = choose_expansion(model, some, solver, source.n_rows)
-    blocks = StreamedBlocks(expansion, source, model._place())
-    checkpoint = None
+    """Fit to rows that are read in parts, here or by an engine; landmarks are chosen among `some` of them."""
+    expansion, place = choose_expansion(model, some, solver, source.n_rows), model._place()
+    checkpoint, saved = None, None
     if model.checkpoint is not None:
         parameters = {name: value for name, value in plain_params(model).items() if name not in HARMLESS}
-        checkpoint = Checkpoint(model.checkpoint, {"rows": source.identity(), "parameters": parameters})
-    fitted = fit_blocks(model, expansion, blocks, source.n_rows, alpha, alphas, solver, checkpoint)
+        checkpoint = Checkpoint(
+            model.checkpoint,
+            {"rows": source.identity(), "parameters": parameters, "kernel and landmarks": expansion.digest()},
+        )
+        saved = checkpoint.load()  # one of another fit is refused before any work
+    sums = None if solver == "falkon" else RunningSums.begin(expansion, place, saved)
+    working = expansion if sums is None else sums.working
+    blocks: StreamedBlocks | SpreadBlocks
+    if engine is None:
+        blocks = StreamedBlocks(working, source, place, model.verbose)
+    else:
+        blocks = SpreadBlocks(
+            working,
+            source,
+            place,
+            engine,
+            device=model.device,
+            normal_equations=sums is not None,
+            verbose=model.verbose,
+        )
+    fitted = fit_blocks(model, expansion, sums, blocks, source.n_rows, alpha, alphas, checkpoint)
     if checkpoint is not None:
         checkpoint.finish()
     model._seen = replace(model._seen, total_weight=blocks.total_weight)
@@ -72,48 +103,69 @@ def fit_source(
 def fit_blocks(
     model: RidgeModel,
     expansion: Expansion,
+    sums: RunningSums | None,
     blocks: Any,
     n: int,
     alpha: Any,
     alphas: Tensor | None,
-    solver: str,
     checkpoint: Checkpoint | None = None,
 ) -> RidgeFit:
-    """Fit an expansion by one pass over the blocks of n rows or, for "falkon", by iterations over them."""
-    place = model._place()
-    if solver == "falkon":
-        falkon = Falkon(**model._options(solver, n), checkpoint=checkpoint)
-        solution = falkon.solve(blocks, expansion.penalty(place), alpha)
+    """Fit an expansion by one pass over the blocks of n rows, which fills the sums, or by Falkon's iterations."""
+    if sums is None:
+        falkon = Falkon(**model._options("falkon", n), checkpoint=checkpoint)
+        solution = falkon.solve(blocks, expansion.penalty(model._place()), alpha)
         return RidgeFit(expansion, solution.value, alpha, solution)
-    sums = RunningSums.begin(expansion, place)
-    if checkpoint is None:
-        sums.add(counted(blocks, n, model.verbose))
+    if isinstance(blocks, SpreadBlocks):
+        sums.add_spread(blocks, checkpoint, again=isinstance(alpha, str))
+    elif checkpoint is not None:
+        sums.add_with_checkpoint(blocks, checkpoint, model.verbose, again=isinstance(alpha, str))
+    elif isinstance(blocks, StreamedBlocks):
+        for block in blocks:  # the same sums of sums as with a checkpoint, to the last bit
+            sums.add([block])
     else:
-        sums.add_with_checkpoint(blocks, checkpoint, model.verbose)
+        sums.add(counted(blocks, n, "sums", shown=model.verbose, size=lambda block: len(block.targets)))
     if isinstance(alpha, str):
         spectrum = sums.spectrum()
         path = select_alpha_of_few(spectrum, blocks, alphas, alpha)
         alpha = path.alpha
-        solution = spectrum.solve(alpha)
-        loo = None if isinstance(blocks, StreamedBlocks) else loo_predictions_of_few(spectrum, blocks, alpha)
-        return RidgeFit(expansion, solution.value, alpha, solution, path, loo, sums)
+        streamed = isinstance(blocks, StreamedBlocks | SpreadBlocks)
+        loo = None if streamed else loo_predictions_of_few(spectrum, blocks, alpha)
+        return sums.fit(spectrum.solve(alpha), alpha, path, loo)
     return sums.solve(alpha)
 
 
 @dataclass(eq=False)
 class RunningSums:
-    """The sums of a fit on few functions, and the basis that makes their penalty the identity."""
+    """The sums of a fit on few functions, of the `working` ones, and the basis that makes their penalty the identity.
+
+    The working functions are those of the expansion, or orthonormal ones where these are close to dependent.
+    """
 
     expansion: Expansion
+    working: Expansion
     penalty: Tensor | None
     basis: Tensor | None
     sums: NystromSums | None = None
 
     @classmethod
-    def begin(cls, expansion: Expansion, place: Placement) -> RunningSums:
+    def begin(cls, expansion: Expansion, place: Placement, saved: State | None = None) -> RunningSums:
+        """No sums yet; those `saved` in a checkpoint, which `add` will go on from, are of the functions named there."""
         penalty = expansion.penalty(place)
-        basis = None if penalty is None else whitening(penalty, torch.finfo(torch.float64).eps)
-        return cls(expansion, penalty, basis)
+        if penalty is None:
+            return cls(expansion, expansion, None, None)
+        known = None if saved is None else saved[1].get("basis")
+        basis = whitening(penalty, torch.finfo(torch.float64).eps) if known is None else known.to(penalty)
+        if well_conditioned(basis):
+            return cls(expansion, expansion, penalty, basis)
+        return cls(expansion, Orthonormal(expansion, basis), None, None)
+
+    def to_arrays(self) -> Arrays:
+        """The sums and what they are sums of, which a file can hold."""
+        assert self.sums is not None
+        return self.sums.to_arrays() | self._of_what()
+
+    def _of_what(self) -> Arrays:
+        return {"basis": self.working.basis} if isinstance(self.working, Orthonormal) else {}
 
     def add(self, blocks: Iterable[Block]) -> RunningSums:
         """The sums with more rows."""
@@ -121,8 +173,10 @@ class RunningSums:
         self.sums = more if self.sums is None else self.sums.merge(more)
         return self
 
-    def add_with_checkpoint(self, blocks: StreamedBlocks, checkpoint: Checkpoint, verbose: bool) -> RunningSums:
-        """The sums over a source, in a fixed order, from where a checkpoint left off."""
+    def add_with_checkpoint(
+        self, blocks: StreamedBlocks, checkpoint: Checkpoint, verbose: bool, again: bool = False
+    ) -> RunningSums:
+        """The sums over a source, in a fixed order, from where a checkpoint left off; kept if rows are read `again`."""
         done, whole = 0, True
         saved = checkpoint.load()
         if saved is not None:
@@ -132,18 +186,45 @@ class RunningSums:
             print(f"going on after {before:,} rows from {checkpoint.path}", flush=True)
         remaining = blocks.after(done, 0.0 if self.sums is None else self.sums.weight)
         try:
-            for block in counted(remaining, blocks.source.n_rows, verbose, before):
+            for block in remaining:
                 part = NystromSums.of([block])
                 whole = False
                 self.sums = part if self.sums is None else self.sums.merge(part)
                 done, whole = done + 1, True
-                checkpoint.offer(done, self.sums.to_arrays)
-        except KeyboardInterrupt:
+                checkpoint.offer(done, self.to_arrays)
+        except BaseException:
             if self.sums is not None and whole:
-                checkpoint.save(done, self.sums.to_arrays())
+                checkpoint.save(done, self.to_arrays())
             raise
+        if again and self.sums is not None:
+            checkpoint.save(done, self.to_arrays())
         if self.sums is None:
             raise InputError("There are no rows to learn from.")
+        return self
+
+    def add_spread(self, blocks: SpreadBlocks, checkpoint: Checkpoint | None, again: bool = False) -> RunningSums:
+        """The sums over rows that an engine works on, from where a checkpoint left off, if there is one."""
+        saved, device = None if checkpoint is None else checkpoint.load(), blocks.place.device
+        done, start = 0, None
+        if saved is not None:
+            done, self.sums = saved[0], NystromSums.from_arrays(saved[1], device)
+            start = self.sums.to_arrays()
+
+        def tell(parts: int, total: Arrays) -> None:
+            nonlocal done
+            done, self.sums = parts, NystromSums.from_arrays(total, device)
+            if checkpoint is not None:
+                checkpoint.offer(done, self.to_arrays)
+
+        try:
+            self.sums = NystromSums.from_arrays(blocks.total_after(done, start, tell, sums_over), device)
+        except BaseException:
+            if checkpoint is not None and self.sums is not None:
+                checkpoint.save(done, self.to_arrays())
+            raise
+        blocks.total_weight = self.sums.weight
+        if again and checkpoint is not None:
+            checkpoint.save(done, self.to_arrays())
         return self
 
     def spectrum(self) -> NystromSpectrum:
@@ -153,5 +234,15 @@ class RunningSums:
     def solve(self, alpha: float | Tensor) -> RidgeFit:
         """The fit to all rows so far."""
         assert self.sums is not None
-        solution = self.sums.solve(self.penalty, alpha, self.basis)
-        return RidgeFit(self.expansion, solution.value, alpha, solution, sums=self)
+        return self.fit(self.sums.solve(self.penalty, alpha, self.basis), alpha)
+
+    def fit(self, solution: Solution, alpha: Any, path: Any = None, loo: Tensor | None = None) -> RidgeFit:
+        """A solution for the working functions as a fit with the expansion's."""
+        coef = solution.value
+        if isinstance(self.working, Orthonormal):
+            coef = self.working.basis @ coef
+            rank, m = self.working.basis.shape[1], len(self.working.basis)
+            if rank < m:
+                words = f"{rank} of {m} landmarks are independent to rounding"
+                solution = replace(solution, reason="; ".join(filter(None, [words, solution.reason])))
+        return RidgeFit(self.expansion, coef, alpha, solution, path, loo, self)

@@ -14,8 +14,10 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
+from mercer.core.memory import give_back, readable, require, resolve_budget
+from mercer.core.progress import Iterations, Progress
 from mercer.core.results import SolverReport
-from mercer.core.rows import RowSource
+from mercer.core.rows import RowSource, read_ahead
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.data import Seen, TrainingData
@@ -27,6 +29,7 @@ from mercer.solvers import SOLVERS, Cholesky, Eigh, choose
 from mercer.solvers.choose import MANY_LANDMARKS, landmark_count
 from mercer.solvers.landmarks import POOL
 from mercer.solvers.ridge import ITERATIVE
+from mercer.solvers.row_blocks import working_bytes
 
 if TYPE_CHECKING:
     from mercer.estimators.ridge_few import RunningSums
@@ -58,6 +61,7 @@ class RidgeModel(KernelEstimator):
     landmarks: Any
     n_features: int | None
     checkpoint: Any
+    client: Any
     verbose: bool
 
     kernel_: Kernel
@@ -74,6 +78,7 @@ class RidgeModel(KernelEstimator):
     _coef: Tensor
     _solver: str
     _seed: int
+    _reserved: int = 0  # memory for rows that are read in parts
 
     def _begin(
         self, whole: TrainingData, data: TrainingData, alpha: Any, streamed: RowSource | None = None
@@ -90,7 +95,9 @@ class RidgeModel(KernelEstimator):
         self._seen, self._seed = whole.seen, as_seed(self.random_state)
         n, t, solver = len(data.rows), data.targets.shape[1], self.solver
         landmarks = self._checked_landmarks()
+        self._reserved = 0
         if streamed is not None:
+            self._reserve(streamed)
             self._seen = replace(self._seen, n_rows=streamed.n_rows)
             n, solver = streamed.n_rows, self._streamed_solver(alpha, landmarks)
         few = {"n_landmarks": landmarks, "n_features": self.n_features}
@@ -98,6 +105,21 @@ class RidgeModel(KernelEstimator):
         if self.solver == "auto" and streamed is not None:
             reason = "chosen because the rows are read in parts"
         return self._solver, reason
+
+    def _reserve(self, source: RowSource) -> None:
+        """Set aside what reading and working on parts of rows takes, before any work."""
+        budget = resolve_budget(self.memory_budget)
+        reading, working = source.reading_bytes, working_bytes(0)
+        advice = "Use a larger memory_budget, or sources with fewer rows_at_once."
+        what = f"working on parts of rows, which takes {readable(reading)} to read,"
+        require(reading + working, budget, what, advice)
+        self._reserved = reading + working
+
+    def _left_beside_rows(self) -> int:
+        """The budget for landmarks."""
+        device = self._device()
+        budget = resolve_budget(self.memory_budget, device)
+        return budget if device.type != "cpu" else budget - self._reserved
 
     def _streamed_solver(self, alpha: Any, landmarks: int | None) -> str:
         if self.solver == "auto":
@@ -165,6 +187,18 @@ class RidgeModel(KernelEstimator):
         values = operator.matmul(self._coef.to(operator.device))
         return values.reshape(len(values)) if self._seen.one_target else values
 
+    def _values_of(self, source: RowSource) -> Tensor:
+        """The fitted function at the rows of a source, part after part."""
+        shape = (len(source),) if self._seen.one_target else (len(source), self._seen.n_targets)
+        values = torch.empty(shape, dtype=source.dtype)
+        with Progress(len(source), "predictions", shown=self.verbose) as progress:
+            for part, chunk in read_ahead(source.read, source.parts()):
+                values[part.before : part.before + len(part)] = self._values(Points(chunk.X, source.names)).cpu()
+                del chunk
+                give_back()
+                progress.advance(len(part))
+        return values
+
     def _all_rows(self, what: str) -> TrainingData:
         """The training data, which a fit on few functions does not keep."""
         solver = self.solver_report_.solver
@@ -206,7 +240,7 @@ class RidgeModel(KernelEstimator):
         """What an iterative solver is told; nothing for a direct one."""
         if solver not in SINGLE:
             return {}
-        callback = _print_residual if self.verbose else None
+        callback = Iterations(self.tol, self.max_iter) if self.verbose else None
         options: dict[str, Any] = {"tol": self.tol, "seed": self._seed, "callback": callback}
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
@@ -239,7 +273,3 @@ class RidgeModel(KernelEstimator):
 
 def _print_progress(iteration: int, error: float) -> None:
     print(f"tuning step {iteration}: relative error {error:.6g}", flush=True)
-
-
-def _print_residual(iteration: int, residual: float) -> None:
-    print(f"iteration {iteration}: relative residual {residual:.2e}", flush=True)

@@ -10,9 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
-from mercer.core.results import SolverReport
 from mercer.estimators.data import Seen, TrainingData
 from mercer.estimators.expansion import Centres, Features
 from mercer.estimators.state import (
@@ -21,9 +19,12 @@ from mercer.estimators.state import (
     plain_names,
     plain_objects,
     plain_params,
+    plain_seen,
     read_names,
     read_params,
     read_points,
+    read_report,
+    read_seen,
     remember_features,
     typed,
 )
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 PATH_ARRAYS = ("alphas", "errors", "alpha", "at_edge")
 GIVEN = "given"
 """Stands for landmarks that are the points of the model, so that they are written once."""
-SEEN = ("n_rows", "n_targets", "total_weight", "one_target", "torch_in")
 
 
 def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -52,7 +52,7 @@ def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
         "alpha": np.atleast_1d(model.alpha_).tolist(),
         "alpha_shared": isinstance(model.alpha_, float),
         "report": asdict(model.solver_report_),
-        "seen": {name: getattr(seen, name) for name in SEEN} | {"dtype": _dtype_name(seen.dtype)},
+        "seen": plain_seen(seen),
         "names": plain_names(model),
         "objects": plain_objects(points),
         "criterion": None if path is None else path.criterion,
@@ -80,11 +80,11 @@ def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[
     """The model that `ridge_state` described."""
     arrays = dict(arrays)
     model = cls(**read_params(meta))
-    seen = model._seen = _seen(typed(meta, "seen", dict))
+    seen = model._seen = read_seen(typed(meta, "seen", dict))
     model._solver, model._seed, model._sums = typed(meta, "solver", str), 0, None
     model.kernel_ = from_dict(typed(meta, "kernel", dict))
     model.tuning_ = _tuning(meta["tuning"])
-    model.solver_report_ = _report(typed(meta, "report", dict))
+    model.solver_report_ = read_report(typed(meta, "report", dict))
     model.alpha_path_ = _path(meta["criterion"], arrays, seen.n_targets)
     model._loo = float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
     names = read_names(meta)
@@ -101,10 +101,6 @@ def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[
 # Out
 
 
-def _dtype_name(dtype: torch.dtype | None) -> str | None:
-    return None if dtype is None else str(dtype).removeprefix("torch.")
-
-
 def _plain_tuning(tuning: Tuned) -> dict[str, Any]:
     values = {f.name: getattr(tuning, f.name) for f in fields(tuning)}
     alpha = values["alpha"]
@@ -116,21 +112,6 @@ def _plain_tuning(tuning: Tuned) -> dict[str, Any]:
 
 
 # In
-
-
-def _seen(values: dict[str, Any]) -> Seen:
-    kinds: dict[str, Any] = {"n_rows": int, "n_targets": int, "total_weight": (int, float)}
-    kinds |= {"one_target": bool, "torch_in": bool}
-    for name, kind in kinds.items():
-        value: Any = values.get(name)
-        if not isinstance(value, kind) or (kind is not bool and not value > 0):
-            raise ModelFileError(f"the entry {name!r} is {value!r:.60}")
-    if values["one_target"] and values["n_targets"] != 1:
-        raise ModelFileError(f"the entry 'n_targets' is {values['n_targets']}, expected 1")
-    if values.get("dtype") not in (None, *DTYPES):
-        raise ModelFileError(f"the entry 'dtype' is {values.get('dtype')!r:.60}")
-    dtype = None if values["dtype"] is None else DTYPES[values["dtype"]]
-    return Seen(**{name: values[name] for name in kinds}, dtype=dtype, device=torch.device("cpu"))
 
 
 def _expansion(
@@ -166,14 +147,6 @@ def _alpha(meta: dict[str, Any], n_targets: int) -> float | Tensor:
     if len(values) != (1 if shared else n_targets) or not all(isinstance(v, int | float) and v >= 0 for v in values):
         raise ModelFileError(f"the entry 'alpha' is {values!r:.60}")
     return float(values[0]) if shared else torch.tensor(values, dtype=torch.float64)
-
-
-def _report(values: dict[str, Any]) -> SolverReport:
-    kinds = {"str": str, "bool": bool, "float": (int, float), "int": int}
-    for f in fields(SolverReport):
-        if not isinstance(values.get(f.name), kinds[str(f.type)]):  # type: ignore[arg-type]
-            raise ModelFileError(f"the entry {f.name!r} of the report is {values.get(f.name)!r:.60}")
-    return SolverReport(**values)
 
 
 def _path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> AlphaPath | None:

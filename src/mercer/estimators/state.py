@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,20 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
+from mercer.core.results import SolverReport
+from mercer.estimators.data import Seen
 from mercer.kernels import Kernel, from_dict, to_dict
+
+SEEN: dict[str, Any] = {
+    "n_rows": int,
+    "n_targets": int,
+    "total_weight": (int, float),
+    "one_target": bool,
+    "torch_in": bool,
+}
+"""What is remembered of the training data, and its kinds."""
 
 # Out
 
@@ -39,6 +52,12 @@ def plain_objects(points: Points) -> list[str] | None:
     return list(points.values)
 
 
+def plain_seen(seen: Seen) -> dict[str, Any]:
+    """What is remembered of the training data."""
+    dtype = None if seen.dtype is None else str(seen.dtype).removeprefix("torch.")
+    return {name: getattr(seen, name) for name in SEEN} | {"dtype": dtype}
+
+
 def _plain_param(name: str, value: Any) -> Any:
     if isinstance(value, Kernel):
         return to_dict(value)
@@ -48,6 +67,8 @@ def _plain_param(name: str, value: Any) -> Any:
         return str(value).removeprefix("torch.")
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if name == "client":
+        return None  # a connection is of now and here
     if name == "random_state" and not isinstance(value, int | None):
         return None  # a generator has no lasting meaning once it was used
     if callable(value) and not isinstance(value, type):
@@ -77,6 +98,29 @@ def _read_param(name: str, value: Any) -> Any:
     if isinstance(value, dict):
         raise ModelFileError(f"the parameter {name!r:.60} is an object")
     return value
+
+
+def read_seen(values: dict[str, Any]) -> Seen:
+    """What `plain_seen` wrote."""
+    for name, kind in SEEN.items():
+        value: Any = values.get(name)
+        if not isinstance(value, kind) or (kind is not bool and not value > 0):
+            raise ModelFileError(f"the entry {name!r} is {value!r:.60}")
+    if values["one_target"] and values["n_targets"] != 1:
+        raise ModelFileError(f"the entry 'n_targets' is {values['n_targets']}, expected 1")
+    if values.get("dtype") not in (None, *DTYPES):
+        raise ModelFileError(f"the entry 'dtype' is {values.get('dtype')!r:.60}")
+    dtype = None if values["dtype"] is None else DTYPES[values["dtype"]]
+    return Seen(**{name: values[name] for name in SEEN}, dtype=dtype, device=torch.device("cpu"))
+
+
+def read_report(values: dict[str, Any]) -> SolverReport:
+    """The account of a solver."""
+    kinds = {"str": str, "bool": bool, "float": (int, float), "int": int}
+    for f in fields(SolverReport):
+        if not isinstance(values.get(f.name), kinds[str(f.type)]):  # type: ignore[arg-type]
+            raise ModelFileError(f"the entry {f.name!r} of the report is {values.get(f.name)!r:.60}")
+    return SolverReport(**values)
 
 
 def float_array(arrays: dict[str, Tensor], name: str, shape: tuple[int | None, ...]) -> Tensor:

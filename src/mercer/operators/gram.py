@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 from typing import Any
 
@@ -82,6 +83,7 @@ class GramOperator(Operator):
         self.memory_budget, self.like = memory_budget, like
         self.shape, self.dtype, self.device = backend.shape, backend.dtype, backend.device
         self.notes = backend.notes
+        self._transposed: weakref.ref[GramOperator] | None = None
 
     @property
     def one_sample(self) -> bool:
@@ -91,12 +93,13 @@ class GramOperator(Operator):
     @cached_property
     def T(self) -> GramOperator:
         """The transposed operator, K(z, x)."""
-        if self.one_sample:
-            return self
+        known = None if self._transposed is None else self._transposed()
+        if self.one_sample or known is not None:
+            return self if known is None else known
         transposed = GramOperator(
             self.kernel, self.z, self.x, self.backend.transposed(), memory_budget=self.memory_budget, like=self.like
         )
-        transposed.__dict__["T"] = self
+        transposed._transposed = weakref.ref(self)  # not the operator itself: a cycle keeps its rows in memory
         return transposed
 
     def matmul(self, V: Tensor) -> Tensor:

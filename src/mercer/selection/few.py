@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mercer.selection.alpha import AlphaPath, best_alpha, check_path, get_criterion
 from mercer.solvers.nystrom import NystromSpectrum
-from mercer.solvers.row_blocks import Block
+from mercer.solvers.row_blocks import Block, total
 
 NUMBERS_AT_ONCE = 2**24
 
@@ -46,27 +46,35 @@ def select_alpha_of_few(
     path = check_path(alphas, float(values.max()) if len(values) else 0.0).to(values)
     inverse = spectrum.inverse_values(path)
     weighted = (inverse.unsqueeze(2) * (spectrum.basis.T @ spectrum.sums.cross).unsqueeze(1)).flatten(1)
-    t = spectrum.sums.cross.shape[1]
-    squares, plain = weighted.new_zeros(len(path), t), weighted.new_zeros(len(path), t)
-    total, count, free, size = 0.0, 0.0, weighted.new_zeros(len(path)), weighted.new_zeros(t)
+    sums = total(blocks, _errors_along, spectrum.basis, inverse, weighted)
+    if criterion == "gcv":
+        errors = sums["count"] * sums["plain"] / sums["free"].clamp(min=1e-12 * sums["count"]).square().unsqueeze(1)
+    else:
+        errors = sums["squares"] / sums["weight"]
+    return best_alpha(path, errors, sums["size"] / sums["weight"], criterion)
+
+
+def _errors_along(blocks: Iterable[Block], basis: Tensor, inverse: Tensor, weighted: Tensor) -> dict[str, Tensor]:
+    """Sums over rows that give the errors along a path of k alphas: weighted is (r, k t), inverse is (r, k)."""
+    k = inverse.shape[1]
+    t = weighted.shape[1] // k
+    squares, plain, free, size = (weighted.new_zeros(shape) for shape in ((k, t), (k, t), (k,), (t,)))
+    weight, count = 0.0, 0.0
     for block in blocks:
-        for K, y, w in block.parts(NUMBERS_AT_ONCE // max(1, len(path) * t)):
-            B = K.to(values) @ spectrum.basis
-            y = y.to(values)
-            w = torch.ones_like(y[:, 0]) if w is None else w.to(values)
-            residual = y.unsqueeze(1) - (B @ weighted).reshape(len(B), len(path), t)
+        for K, y, w in block.parts(NUMBERS_AT_ONCE // max(1, k * t)):
+            B = K.to(basis) @ basis
+            y = y.to(basis)
+            w = torch.ones_like(y[:, 0]) if w is None else w.to(basis)
+            residual = y.unsqueeze(1) - (B @ weighted).reshape(len(B), k, t)
             leverage = w.unsqueeze(1) * (B.square() @ inverse)
             share = w.clamp(min=1.0)
             left_out = residual / (1.0 - leverage / share.unsqueeze(1)).clamp(min=1e-15).unsqueeze(2)
             squares += torch.einsum("i,ikt->kt", w, left_out.square())
             plain += torch.einsum("i,ikt->kt", w, residual.square())
-            total, size = total + float(w.sum()), size + w @ y.square()
+            weight, size = weight + float(w.sum()), size + w @ y.square()
             count, free = count + float(share.sum()), free + (share.unsqueeze(1) - leverage).sum(0)
-    if criterion == "gcv":
-        errors = count * plain / free.clamp(min=1e-12 * count).square().unsqueeze(1)
-    else:
-        errors = squares / total
-    return best_alpha(path, errors, size / total, criterion)
+    counts = {"weight": weighted.new_tensor(weight), "count": weighted.new_tensor(count)}
+    return {"squares": squares, "plain": plain, "free": free, "size": size, **counts}
 
 
 def loo_predictions_of_few(spectrum: NystromSpectrum, blocks: Iterable[Block], alpha: float | Tensor) -> Tensor:

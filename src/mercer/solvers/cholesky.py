@@ -19,6 +19,7 @@ GOOD_ENOUGH = 1e-13  # a backward error above this is worth a step of refinement
 MAX_REFINEMENTS = 2
 LARGEST_EXPLAINED = 3000  # rows up to which a failure is explained by the smallest eigenvalue
 INVERSE_BLOCK = 512
+PANEL = 4096
 
 
 @dataclass(frozen=True)
@@ -153,12 +154,28 @@ def factorise_in_place(matrix: Tensor) -> bool:
     """Overwrite a symmetric row-major matrix by L^T; False where it is not positive definite."""
     columns = matrix.mT  # LAPACK's order: no copy is made
     if columns.is_cuda:
-        factor, info = torch.linalg.cholesky_ex(columns)
-        columns.copy_(factor)
-    else:
-        info = torch.empty((), dtype=torch.int32)
-        torch.linalg.cholesky_ex(columns, out=(columns, info))
+        return factorise_by_panels(columns)
+    info = torch.empty((), dtype=torch.int32)
+    torch.linalg.cholesky_ex(columns, out=(columns, info))
     return int(info) == 0 and bool(torch.isfinite(columns.diagonal()).all())
+
+
+def factorise_by_panels(A: Tensor, size: int = PANEL) -> bool:
+    """Overwrite A by L, some columns at a time: on a GPU torch would need a second matrix."""
+    n = len(A)
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        corner, info = torch.linalg.cholesky_ex(A[start:stop, start:stop])
+        if int(info) or not bool(torch.isfinite(corner.diagonal()).all()):
+            return False
+        A[start:stop, start:stop] = corner
+        A[start:stop, stop:] = 0.0
+        panel = torch.linalg.solve_triangular(corner.mT, A[stop:, start:stop], upper=True, left=False)
+        A[stop:, start:stop] = panel
+        for first in range(stop, n, size):
+            below = panel[first - stop :]
+            A[first:, first : first + size].addmm_(below, below[:size].mT, alpha=-1.0)
+    return True
 
 
 def not_positive_definite(A: System, alpha: float, jitter: float) -> NotPositiveDefiniteError:

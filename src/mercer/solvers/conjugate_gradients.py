@@ -76,7 +76,7 @@ def conjugate_gradients(
     """
     search = _Search(product, accurate, precondition, B, tol, precision, start)
     every = CHECK_EVERY if accurate is None else CHECK_ACCURATELY_EVERY
-    iterations = 0
+    iterations, latest = 0, None
     saved = None if checkpoint is None else checkpoint.load()
     if saved is not None:
         iterations = saved[0]
@@ -90,9 +90,12 @@ def conjugate_gradients(
             if iterations % every == 0 or iterations == max_iter or search.has_to_be_checked():
                 search.check()
             if checkpoint is not None:
-                checkpoint.offer(iterations, search.state)
-    except KeyboardInterrupt:
-        if checkpoint is not None:
+                latest = (iterations, search.state())
+                checkpoint.offer(iterations, lambda state=latest[1]: state)  # type: ignore[misc]
+    except BaseException as error:
+        if checkpoint is not None and latest is not None:
+            checkpoint.save(*latest)
+        if checkpoint is not None or not isinstance(error, KeyboardInterrupt):
             raise
         search.fate[search.columns] = INTERRUPTED
     return Iterates(search.best, search.residual, search.fate, iterations)
@@ -191,7 +194,10 @@ class _Search:
 
     def state(self) -> dict[str, Tensor]:
         """Everything that the next step depends on."""
-        return {name: getattr(self, name).contiguous() for name in (*OF_ALL, *MATRICES, *VECTORS)}
+        return {
+            name: getattr(self, name).clone(memory_format=torch.contiguous_format)
+            for name in (*OF_ALL, *MATRICES, *VECTORS)
+        }
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Go on from a state."""

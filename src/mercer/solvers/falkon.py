@@ -19,7 +19,7 @@ from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.nystrom import landmark_matrix
 from mercer.solvers.pcg import how_it_ended
 from mercer.solvers.products import generator_from
-from mercer.solvers.row_blocks import Block
+from mercer.solvers.row_blocks import Block, total
 from mercer.solvers.system import check_alpha
 
 JITTER = {torch.float64: 1e-10, torch.float32: 1e-6}
@@ -92,7 +92,11 @@ class Falkon:
     def solve(self, blocks: Iterable[Block], K_mm: Any, alpha: float | Tensor) -> Solution:
         """Coefficients c (m, t) from blocks of rows that can be read again and again; one alpha or one per target."""
         started = time.perf_counter()
-        weight, cross, dtype = _first_pass(blocks)
+        first = total(blocks, _first_pass)
+        weight, cross, dtype = float(first["weight"]), first["cross"], first["precision"].dtype
+        if weight <= 0:
+            raise InputError("There are no rows with weight to learn from.")
+        check_finite(cross, "The sum of kernel values times targets")
         alphas = check_alpha(alpha, cross.shape[1]).expand(cross.shape[1]).to(cross.device)
         if not bool((alphas > 0).all()):
             raise InputError(f"alpha={float(alphas.min()):g}: Falkon needs alpha > 0.")
@@ -105,7 +109,7 @@ class Falkon:
         def product(beta: Tensor, columns: Tensor) -> Tensor:
             half = basis.solve_transposed(beta, columns)
             c = basis.coefficients(half)
-            image = sum((block.gram(c) for block in blocks), torch.zeros_like(c))
+            image = total(blocks, _image, c)["image"].to(c)
             image -= alphas[columns] * basis.added * c
             return basis.solve(basis.project(image) + alphas[columns] * half, columns)
 
@@ -201,8 +205,8 @@ class FalkonBasis:
         return result
 
 
-def _first_pass(blocks: Iterable[Block]) -> tuple[float, Tensor, torch.dtype]:
-    """The sum of the weights, K_nm^T W y and the precision of the products."""
+def _first_pass(blocks: Iterable[Block]) -> dict[str, Tensor]:
+    """The sum of the weights, K_nm^T W y, and a zero in the precision of the products."""
     weight, cross, dtype = 0.0, None, torch.float64
     for block in blocks:
         dtype = block.kernel.dtype
@@ -211,10 +215,18 @@ def _first_pass(blocks: Iterable[Block]) -> tuple[float, Tensor, torch.dtype]:
         part = block.cross()
         weight += block.weight
         cross = part if cross is None else cross + part
-    if cross is None or weight <= 0:
+    if cross is None:
         raise InputError("There are no rows with weight to learn from.")
-    check_finite(cross, "The sum of kernel values times targets")
-    return weight, cross, dtype
+    return {
+        "weight": torch.tensor(weight, dtype=torch.float64),
+        "cross": cross,
+        "precision": torch.zeros((), dtype=dtype),
+    }
+
+
+def _image(blocks: Iterable[Block], c: Tensor) -> dict[str, Tensor]:
+    """K_nm^T W K_nm c."""
+    return {"image": sum((block.gram(c) for block in blocks), torch.zeros_like(c))}
 
 
 def _sampled(L: Tensor, rows: Block) -> Tensor:

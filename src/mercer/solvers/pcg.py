@@ -18,7 +18,8 @@ from mercer.solvers.preconditioners import Identity, Preconditioner, nystrom_pre
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, check_alpha, right_hand_sides
 
-SMALLEST_RANK, LARGEST_RANK = 200, 2000
+SMALLEST_RANK = 200
+RANK = 12  # times sqrt(n): a factor of that rank costs as much as a few dozen products, for n r^2 to n^2
 ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be improved upon
 
 
@@ -39,7 +40,7 @@ class PCG:
     max_iter : largest number of iterations.
     preconditioner : "pivoted" (randomly pivoted Cholesky), "nystrom" (random sketch), None, or an object with
         ``apply(R, alpha)`` and ``note``.
-    rank : columns of F; by default 8 sqrt(n) between 200 and 2000, fewer where memory is short.
+    rank : columns of F; by default 12 sqrt(n) but at least 200, fewer where memory is short.
     warm_start : a first guess of the shape of B; ignored for columns where zero is a better one.
     seed : of the random pivots or the sketch.
     memory_budget : bytes or text such as "2GiB" for the preconditioner; half of what is free by default.
@@ -159,13 +160,13 @@ class PreparedPCG:
 
 
 def automatic_rank(n: int, budget: int) -> int:
-    """8 sqrt(n) columns between 200 and 2000, never more than n or than half of the budget can hold three times.
+    """12 sqrt(n) columns but at least 200, never more than n or than three quarters of the budget can hold.
 
     >>> automatic_rank(100, 2**30), automatic_rank(40_000, 2**34), automatic_rank(10**6, 2**34)
-    (100, 1600, 357)
+    (100, 2400, 1610)
     """
-    wanted = min(max(int(8 * n**0.5), SMALLEST_RANK), LARGEST_RANK)
-    fitting = budget // (2 * 3 * 8 * n)
+    wanted = max(int(RANK * n**0.5), SMALLEST_RANK)
+    fitting = 3 * budget // (4 * 8 * n)
     return max(1, min(wanted, fitting, n))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -102,20 +103,20 @@ def _accept(corner: Tensor, noise: Tensor, generator: torch.Generator) -> tuple[
     Each is kept with the probability that the earlier ones of the block leave it: what is left of its diagonal entry,
     divided by what there was.
     """
-    corner = corner.clone()
-    wanted = torch.rand(len(corner), generator=generator, dtype=torch.float64) * corner.diagonal()
+    wanted = (torch.rand(len(corner), generator=generator, dtype=torch.float64) * corner.diagonal()).numpy()
+    left, least = corner.clone().numpy(), noise.numpy()
     accepted: list[int] = []
-    columns: list[Tensor] = []
-    for i in range(len(corner)):
-        pivot = corner[i, i].clone()
-        if not (pivot > noise[i] and (not accepted or pivot >= wanted[i])):
+    columns: list[np.ndarray] = []
+    for i in range(len(left)):
+        pivot = left[i, i]
+        if not (pivot > least[i] and (not accepted or pivot >= wanted[i])):
             continue
-        column = corner[:, i] / pivot.sqrt()
-        corner -= torch.outer(column, column)
+        column = left[:, i] / pivot**0.5
+        left -= np.outer(column, column)
         accepted.append(i)
         columns.append(column)
     kept = torch.tensor(accepted, dtype=torch.long)
-    factor = torch.stack(columns, dim=1)[kept].tril() if columns else corner.new_zeros(0, 0)
+    factor = torch.from_numpy(np.stack(columns, axis=1))[kept].tril() if columns else corner.new_zeros(0, 0)
     return kept, factor
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.engines import Arrays
 from mercer.core.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.operators import gram
@@ -20,7 +21,17 @@ BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
 """Rows of a block, by device: a GPU needs more of them to be kept busy."""
 
 PART_NUMBERS = 2**23
-"""Kernel values that are stored at a time."""
+CPU_NUMBERS, LEAST_ROWS = 2**21, 1024
+"""Kernel values that are stored at a time; on a CPU fewer, to stay in the caches, but those of enough rows that adding
+their products to a large sum does not count."""
+
+LIBRARIES = 2**26
+"""Memory that numerical libraries take when they are first used."""
+
+
+def working_bytes(m: int) -> int:
+    """Memory that sums over blocks take on a CPU beside m x m matrices: kernel values, and what is made of them."""
+    return 6 * 8 * max(CPU_NUMBERS, LEAST_ROWS * m) + LIBRARIES
 
 
 class Block(NamedTuple):
@@ -46,16 +57,38 @@ class Block(NamedTuple):
 
     def parts(self, most: int = PART_NUMBERS) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
         """Kernel rows, targets and weights, at most `most` rows at a time."""
-        step = max(1, min(PART_NUMBERS // self.kernel.shape[1], most))
+        step = max(1, min(self._rows_at_once, most))
         for start in range(0, len(self.targets), step):
             part = slice(start, min(start + step, len(self.targets)))
             K = torch.as_tensor(self.kernel.rows(part))
             yield K, self.targets[part], None if self.weights is None else self.weights[part]
 
     @property
+    def _rows_at_once(self) -> int:
+        if torch.device(self.kernel.device).type != "cpu":
+            return PART_NUMBERS // self.kernel.shape[1]
+        return max(LEAST_ROWS, CPU_NUMBERS // self.kernel.shape[1])
+
+    @property
     def weight(self) -> float:
         """The sum of the weights."""
         return float(len(self.targets) if self.weights is None else self.weights.sum())
+
+
+def total(blocks: Any, work: Callable[..., Arrays], *shared: Any) -> Arrays:
+    """``work(blocks, *shared)``, where that is a sum over rows.
+
+    Blocks with a method `total` of their own have the work done where their rows are, and the sums added up. So this
+    is all that a solver needs to run on a cluster; `work` must be a function that pickle can name.
+
+    >>> from mercer.kernels import Gaussian
+    >>> X = Points(torch.arange(5.0).unsqueeze(1).double())
+    >>> blocks = RowBlocks(Gaussian(), X, X, torch.ones(5, 1).double(), size=2)
+    >>> total(blocks, lambda blocks: {"rows": sum(len(block.targets) for block in blocks)})
+    {'rows': 5}
+    """
+    elsewhere = getattr(blocks, "total", None)
+    return work(blocks, *shared) if elsewhere is None else elsewhere(work, *shared)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,15 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.rows.source import ROWS_AT_ONCE, Chunk, Part, RowSource, equal_parts
+from mercer.core.rows.files import FileArray, forget_pages
+from mercer.core.rows.held import HeldRows
+from mercer.core.rows.source import Chunk, Part, RowSource, equal_parts, rows_at_once_for
 
 
 class ArrayRows(RowSource):
     """Rows of a numpy array or memory map, or of a tensor; nothing is copied before it is read.
+
+    `rows_at_once` are read at a time, by default 65,536, fewer where there are more than 128 columns.
 
     >>> source = ArrayRows(np.arange(6.0).reshape(3, 2), np.ones(3), rows_at_once=2)
     >>> source.n_rows, [len(chunk.X) for chunk in source]
@@ -24,13 +29,12 @@ class ArrayRows(RowSource):
     """
 
     def __init__(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, rows_at_once: int = ROWS_AT_ONCE, name: str = "X"
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, rows_at_once: int | None = None, name: str = "X"
     ) -> None:
         self.X, self.y, self.weights = _array(X, "X", 2), _array(y, "y"), _array(sample_weight, "sample_weight", 1)
-        self.name, self.rows_at_once = name, int(rows_at_once)
-        if self.rows_at_once < 1:
-            raise InputError(f"rows_at_once={rows_at_once}: must be at least 1.")
+        self.name = name
         self.n_rows, self.n_features = self.X.shape
+        self.rows_at_once = rows_at_once_for(self.n_features, rows_at_once)
         self.dtype = torch.float32 if self.X.dtype in (np.float32, torch.float32) else torch.float64
         self.one_target = self.y is None or self.y.ndim == 1
         self.n_targets = 0 if self.y is None else 1 if self.y.ndim == 1 else self.y.shape[1]
@@ -43,56 +47,75 @@ class ArrayRows(RowSource):
 
     def load(self, part: Part) -> Chunk:
         rows = slice(part.start, part.stop)
-        y = None if self.y is None else _tensor(self.y[rows], torch.float64).reshape(len(part), -1)
-        weights = None if self.weights is None else _tensor(self.weights[rows], torch.float64)
-        return Chunk(_tensor(self.X[rows], self.dtype), y, weights)
+        y = None if self.y is None else _tensor(self.y, rows, torch.float64).reshape(len(part), -1)
+        weights = None if self.weights is None else _tensor(self.weights, rows, torch.float64)
+        return Chunk(_tensor(self.X, rows, self.dtype), y, weights)
 
     def place(self, part: Part) -> str:
         return self.name
 
+    def portion(self, parts: list[Part]) -> RowSource:
+        arrays = [_file(array) for array in (self.X, self.y, self.weights)]
+        if any(isinstance(array, Tensor | np.ndarray) for array in arrays):
+            return HeldRows.of(self, parts)
+        if arrays[0] is self.X:
+            return self
+        return ArrayRows(arrays[0], arrays[1], arrays[2], rows_at_once=self.rows_at_once, name=self.name)
+
     def identity(self) -> dict[str, Any]:
-        first = self.load(Part(0, 0, min(100, self.n_rows), 0))
-        content = b"".join(t.contiguous().numpy().tobytes() for t in first if t is not None)
+        starts = sorted({max(0, start) for start in (0, self.n_rows // 2, self.n_rows - 100)})
+        some = [self.load(Part(0, start, min(start + 100, self.n_rows), start)) for start in starts]
+        content = b"".join(t.contiguous().cpu().numpy().tobytes() for chunk in some for t in chunk if t is not None)
         return {
             "shape": [self.n_rows, self.n_features, self.n_targets],
-            "first_rows": hashlib.sha256(content).hexdigest(),
+            "some_rows": hashlib.sha256(content).hexdigest(),
             "rows_at_once": self.rows_at_once,
         }
 
 
 def npy_rows(
-    X: str | os.PathLike[str], y: Any = None, sample_weight: Any = None, *, rows_at_once: int = ROWS_AT_ONCE
+    X: str | os.PathLike[str], y: Any = None, sample_weight: Any = None, *, rows_at_once: int | None = None
 ) -> ArrayRows:
-    """Rows of a `.npy` file, mapped into memory and read when needed; y and weights may be files too."""
-    arrays = [_mapped(value) if isinstance(value, str | os.PathLike) else value for value in (X, y, sample_weight)]
+    """Rows of a `.npy` file, read when needed; y and weights may be files too."""
+    arrays = [
+        FileArray.npy(value) if isinstance(value, str | os.PathLike) else value for value in (X, y, sample_weight)
+    ]
     return ArrayRows(arrays[0], arrays[1], arrays[2], rows_at_once=rows_at_once, name=Path(X).name)
-
-
-def _mapped(path: str | os.PathLike[str]) -> np.ndarray:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {os.fspath(path)}.") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{os.fspath(path)} is not an array that numpy can read: {error}") from error
 
 
 def _array(values: Any, name: str, ndim: int | None = None) -> Any:
     if values is None:
         return None
-    array = values if isinstance(values, Tensor | np.ndarray) else np.asarray(values)
-    kind = array.dtype.kind if isinstance(array, np.ndarray) else "c" if array.is_complex() else "f"
+    array = values if isinstance(values, Tensor | np.ndarray | FileArray) else np.asarray(values)
+    kind = "c" if isinstance(array, Tensor) and array.is_complex() else "f"
+    if not isinstance(array, Tensor):
+        kind = array.dtype.kind
+    where = f" in {array.path}" if isinstance(array, FileArray) else ""
     if kind not in "fiub":
-        raise InputTypeError(f"{name} has dtype {array.dtype}; expected numbers.")
+        raise InputTypeError(f"{name}{where} has dtype {array.dtype}; expected numbers.")
     if array.ndim not in ((ndim,) if ndim else (1, 2)):
-        raise InputError(f"{name} has shape {tuple(array.shape)}; expected {ndim or '1 or 2'} dimensions.")
+        raise InputError(f"{name}{where} has shape {tuple(array.shape)}; expected {ndim or '1 or 2'} dimensions.")
     if name == "X" and array.shape[1] == 0:
         raise InputError("X has no columns.")
     return array
 
 
-def _tensor(values: Any, dtype: torch.dtype) -> Tensor:
-    """A copy that owns its memory, so that a mapped file is read here and now."""
+def _file(array: Any) -> Any:
+    """The file behind an array that is one, mapped into memory as a whole; else the array itself."""
+    whole = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename is not None
+    if not whole:
+        return array
+    by_columns = array.ndim > 1 and not array.flags.c_contiguous
+    return FileArray(Path(array.filename), array.dtype, array.shape, array.offset, by_columns)
+
+
+def _tensor(values: Any, rows: slice, dtype: torch.dtype) -> Tensor:
+    """Some rows as a copy that owns its memory, so that a mapped file is read here and now."""
     if isinstance(values, Tensor):
-        return values.detach().to(dtype)
-    return torch.from_numpy(np.array(values, dtype=np.float32 if dtype == torch.float32 else np.float64))
+        return values[rows].detach().to(dtype)
+    wanted = np.float32 if dtype == torch.float32 else np.float64
+    if isinstance(values, FileArray):
+        return torch.from_numpy(values[rows].astype(wanted, copy=False))
+    copied = torch.from_numpy(np.array(values[rows], dtype=wanted))
+    forget_pages(values)
+    return copied

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
+import threading
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.rows.source import Chunk, Part, RowSource
+from mercer.core.rows.source import Chunk, Part, RowSource, equal_parts, rows_at_once_for
+
+ENDINGS = (".parquet", ".pq")
+
+PAGES = 2**22
+"""Memory that the pages of a column take while they are decoded."""
+
+BUFFER = 2**18
+"""Bytes of each column that are read from a file at a time, rather than a whole row group."""
 
 
 class ParquetRows(RowSource):
-    """Rows of a Parquet file, or of all files in a folder in the order of their names; one part is one row group.
+    """Rows of a Parquet file, or of all files in a folder in the order of their names.
+
+    A part is a row group, or some rows of one that has more than `rows_at_once`.
 
     Parameters
     ----------
@@ -26,7 +36,11 @@ class ParquetRows(RowSource):
     target : column, or columns, to predict; None for rows to predict at.
     features : columns to learn from; by default every column of numbers that is neither target nor weight.
     weight : column of sample weights.
+    rows_at_once : most rows of a part, by default 65,536, fewer where there are more than 128 columns.
     """
+
+    _open: tuple[int, Any] | None = None  # the file that was read last, by number
+    _cursor: tuple[Any, _Batches] | None = None  # where in it reading goes on
 
     def __init__(
         self,
@@ -34,106 +48,156 @@ class ParquetRows(RowSource):
         target: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
         weight: str | None = None,
+        *,
+        rows_at_once: int | None = None,
     ) -> None:
         self.path = Path(path)
-        self.files = _files(self.path)
+        self.files = parquet_files(self.path)
         self.one_target = target is None or isinstance(target, str)
         self.targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
         self.weight = weight
-        schema = self._file(0).schema_arrow
+        with self._opened(0) as file:
+            schema = file.schema_arrow
         self.features = tuple(features) if features is not None else self._numbers(schema)
         self.names = self.features
-        for name in self._wanted:
-            self._check_column(schema, name, self.files[0])
         if not self.features:
             raise InputError(f"{self.files[0]} has no column of numbers to learn from.")
-        single = all(str(schema.field(name).type) == "float" for name in self.features)
-        self.dtype = torch.float32 if single else torch.float64
+        self.dtype = torch.float32
         self.n_features, self.n_targets = len(self.features), len(self.targets)
-        self.n_rows = sum(len(part) for part in self._groups)
+        self.rows_at_once = rows_at_once_for(self.n_features, rows_at_once)
+        self._places, counts = [], []
+        for i in range(len(self.files)):
+            with self._opened(i) as file:
+                self._check_schema(i, file.schema_arrow, features is None)
+                groups = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+            self._places += [(i, g) for g in range(len(groups))]
+            counts += groups
+        self._parts, self.n_rows = equal_parts(counts, self.rows_at_once), sum(counts)
+        if not self._parts:
+            raise InputError(f"{self.path} has no rows.")
+        self._lock = threading.RLock()
 
     def parts(self) -> list[Part]:
-        return list(self._groups)
+        return list(self._parts)
 
     def load(self, part: Part) -> Chunk:
-        file, group = self._places[part.place]
+        columns = self.table(part, self._wanted)
+        wide = np.float32 if self.dtype == torch.float32 else np.float64
+        X, y = np.empty((len(part), self.n_features), wide), np.empty((len(part), self.n_targets))
+        for array, names in ((X, self.features), (y, self.targets)):
+            for j, name in enumerate(names):
+                array[:, j] = _column(columns, name)
+        weights = torch.from_numpy(_column(columns, self.weight).astype(np.float64)) if self.weight else None
+        return Chunk(torch.from_numpy(X), torch.from_numpy(y) if self.targets else None, weights)
+
+    def table(self, part: Part, columns: Sequence[str]) -> Any:
+        """Some columns of a part as an arrow table."""
         arrow = importlib.import_module("pyarrow")
-        try:
-            table = self._open(self.files[file]).read_row_group(group, columns=list(self._wanted))
-        except FileNotFoundError:
-            raise InputError(f"{self.files[file]} has vanished since it was opened.") from None
-        except (arrow.ArrowException, OSError) as error:
-            raise InputError(f"Cannot read {self.place(part)}: {error}") from error
+        with self._lock:
+            try:
+                table = self._rows_of(part, list(dict.fromkeys(columns)))
+            except (arrow.ArrowException, OSError) as error:
+                self._begin()
+                raise InputError(f"Cannot read {self.place(part)}: {_reason(error)}") from error
+            except InputError as error:
+                self._begin()
+                raise InputError(f"Cannot read {self.place(part)}: {error}") from error
         if table.num_rows != len(part):
             raise InputError(f"{self.place(part)} has {table.num_rows} rows but had {len(part)}: the file has changed.")
-        columns = {name: _column(table, name) for name in self._wanted}
-        X = np.column_stack([columns[name] for name in self.features]).astype(
-            np.float32 if self.dtype == torch.float32 else np.float64, copy=False
-        )
-        targets = _stacked(columns, self.targets) if self.targets else None
-        return Chunk(torch.from_numpy(X), targets, torch.from_numpy(columns[self.weight]) if self.weight else None)
+        return table
+
+    @property
+    def reading_bytes(self) -> int:
+        return super().reading_bytes + PAGES * len(self._wanted)
 
     def place(self, part: Part) -> str:
         file, group = self._places[part.place]
-        return f"row group {group} of {self.files[file].name}"
+        return f"row group {group} of {self._name(file)}"
+
+    def column_name(self, kind: str, index: int) -> str:
+        names = {"X": self.features, "y": self.targets, "sample_weight": (self.weight,)}[kind]
+        return repr(names[index])
 
     def identity(self) -> dict[str, Any]:
-        sizes = [[file.name, file.stat().st_size] for file in self.files]
+        """Names and sizes of the files, and what their footers say, which has the extremes of each row group."""
+        digest = hashlib.sha256()
+        for i in range(len(self.files)):
+            digest.update(self._footer(i))
+        sizes = [[self._name(i), file.stat().st_size] for i, file in enumerate(self.files)]
         return {
             "files": sizes,
-            "features": list(self.names or ()),
+            "footers": digest.hexdigest(),
+            "features": list(self.features),
             "targets": list(self.targets),
             "weight": self.weight,
+            "rows_at_once": self.rows_at_once,
         }
 
     @property
     def _wanted(self) -> tuple[str, ...]:
         return (*self.features, *self.targets, *([self.weight] if self.weight else []))
 
-    @cached_property
-    def _places(self) -> list[tuple[int, int]]:
-        return [(i, g) for i in range(len(self.files)) for g in range(self._file(i).num_row_groups)]
+    def _rows_of(self, part: Part, columns: list[str]) -> Any:
+        """Rows of a row group; those that follow the last ones are read on, others from the start of their group."""
+        at = (part.place, tuple(columns))
+        if self._cursor is None or self._cursor[0] != at or self._cursor[1].position > part.start:
+            file, group = self._places[part.place]
+            if self._open is None or self._open[0] != file:
+                self._begin()
+                self._open = (file, self._opened(file))
+            self._cursor = (at, _Batches(self._open[1], group, columns, self.rows_at_once))
+        table = self._cursor[1].rows(part.start, part.stop)
+        if self._cursor[1].at_end:
+            self._cursor = None
+        return table
 
-    @cached_property
-    def _groups(self) -> list[Part]:
-        parts, before = [], 0
-        for place, (file, group) in enumerate(self._places):
-            self._check_schema(file)
-            count = self._file(file).metadata.row_group(group).num_rows
-            if count:
-                parts.append(Part(place, 0, count, before))
-            before += count
-        if not parts:
-            raise InputError(f"{self.path} has no rows.")
-        return parts
+    def _begin(self) -> None:
+        """Close what is open."""
+        if self._open is not None:
+            self._open[1].close()
+        self._open = self._cursor = None
 
-    def _file(self, i: int) -> Any:
-        if not hasattr(self, "_opened"):
-            self._opened: dict[int, Any] = {}
-        if i not in self._opened:
-            self._opened[i] = self._open(self.files[i])
-        return self._opened[i]
-
-    def _open(self, file: Path) -> Any:
-        parquet = _parquet()
-        arrow = importlib.import_module("pyarrow")
+    def _opened(self, i: int) -> Any:
+        file, parquet, arrow = self.files[i], _parquet(), importlib.import_module("pyarrow")
         try:
-            return parquet.ParquetFile(file)
+            return parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
         except FileNotFoundError:
             raise InputError(f"{file} has vanished since it was opened.") from None
         except (arrow.ArrowException, OSError) as error:
-            raise InputError(f"{file} is not a Parquet file that can be read: {error}") from error
+            raise InputError(f"{file} is not a Parquet file that can be read: {_reason(error)}") from error
 
-    def _check_schema(self, i: int) -> None:
-        schema = self._file(i).schema_arrow
+    def _name(self, i: int) -> str:
+        file = self.files[i]
+        return str(file.relative_to(self.path)) if file != self.path else file.name
+
+    def _footer(self, i: int) -> bytes:
+        try:
+            with self.files[i].open("rb") as file:
+                end = file.seek(0, os.SEEK_END)
+                file.seek(max(0, end - 8))
+                size = int.from_bytes(file.read(4), "little")
+                file.seek(max(0, end - 8 - size))
+                return file.read()
+        except OSError as error:
+            raise InputError(f"Cannot read {self.files[i]}: {error.strerror or error}.") from error
+
+    def _check_schema(self, i: int, schema: Any, all_numbers: bool) -> None:
         for name in self._wanted:
             self._check_column(schema, name, self.files[i])
+        more = sorted(set(self._numbers(schema)) - set(self.features)) if all_numbers else []
+        if more:
+            raise InputError(
+                f"{self.files[i]} has a column {more[0]!r} that {self.files[0]} does not have as numbers: "
+                "say which features to use."
+            )
+        if any(str(schema.field(name).type) not in ("float", "halffloat") for name in self.features):
+            self.dtype = torch.float64
 
     def _check_column(self, schema: Any, name: str, file: Path) -> None:
         if name not in schema.names:
             raise InputError(f"{file} has no column {name!r}; its columns are {', '.join(map(repr, schema.names))}.")
         kind = schema.field(name).type
-        if not _is_number(kind):
+        if not is_number(kind):
             raise InputTypeError(f"Column {name!r} of {file} is of type {kind}; expected numbers.")
 
     def _numbers(self, schema: Any) -> tuple[str, ...]:
@@ -141,16 +205,59 @@ class ParquetRows(RowSource):
         return tuple(
             field.name
             for field in schema
-            if field.name not in others and _is_number(field.type) and not field.name.startswith("__index_level_")
+            if field.name not in others and is_number(field.type) and not field.name.startswith("__index_level_")
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_opened"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_open", "_cursor", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
 
 
-def _files(path: Path) -> list[Path]:
+class _Batches:
+    """The record batches of a row group, from which rows are taken in order."""
+
+    def __init__(self, file: Any, group: int, columns: list[str], at_once: int) -> None:
+        self.arrow = importlib.import_module("pyarrow")
+        self.batches = file.iter_batches(at_once, row_groups=[group], columns=columns, use_threads=False)
+        self.schema = self.arrow.schema([file.schema_arrow.field(name) for name in columns])
+        self.rows_in_group, self.position = file.metadata.row_group(group).num_rows, 0
+        self.held: Any = None
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all rows have been taken."""
+        return self.position >= self.rows_in_group
+
+    def rows(self, start: int, stop: int) -> Any:
+        """Rows `start` to `stop`; `start` must not lie before what was taken already."""
+        found = []
+        while self.position < stop:
+            if self.held is None:
+                self.held = next(self.batches, None)
+            if self.held is None:
+                break
+            skipped = min(max(0, start - self.position), self.held.num_rows)
+            taken = min(stop - self.position, self.held.num_rows) - skipped
+            if taken > 0:
+                found.append(self.held.slice(skipped, taken))
+            self.position += skipped + taken
+            rest = self.held.slice(skipped + taken)
+            self.held = rest if rest.num_rows else None
+        return self.arrow.Table.from_batches(found, self.schema if not found else None)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an arrow type is one of numbers."""
+    return str(kind).startswith(("int", "uint", "float", "double", "bool", "decimal", "halffloat"))
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The file, or the Parquet files in a folder and in folders in it, in the order of their names."""
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix in (".parquet", ".pq"))
+        files = sorted(file for file in path.rglob("*") if file.suffix in ENDINGS)
         if not files:
             raise InputError(f"There is no .parquet file in the folder {path}.")
         return files
@@ -166,18 +273,13 @@ def _parquet() -> Any:
         raise InputError("Parquet files need pyarrow: pip install 'mercer[io]'.") from None
 
 
-def _is_number(kind: Any) -> bool:
-    text = str(kind)
-    return text.startswith(("int", "uint", "float", "double", "bool", "decimal", "halffloat"))
-
-
 def _column(table: Any, name: str) -> np.ndarray:
     """A column as numbers; missing values are NaN."""
-    compute = importlib.import_module("pyarrow.compute")
     column = table.column(name)
     wanted = "float32" if str(column.type) == "float" else "float64"
-    return np.asarray(compute.cast(column, wanted).to_numpy(), dtype=wanted)
+    return np.asarray(column.cast(wanted, safe=False).to_numpy(), dtype=wanted)
 
 
-def _stacked(columns: dict[str, np.ndarray], names: tuple[str, ...]) -> Tensor:
-    return torch.from_numpy(np.column_stack([columns[name] for name in names]).astype(np.float64, copy=False))
+def _reason(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error)
+    return " ".join(text.split()).rstrip(".")[:300] + "."

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.core.rows.stream import read_ahead
 
 ROWS_AT_ONCE = 65_536
+NUMBERS_AT_ONCE = 2**23
+"""The most rows, and the most numbers, of a part unless told otherwise: they do not depend on the memory that is free,
+so that the same data give the same sums everywhere."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class RowSource(ABC):
     one_target : whether targets are a plain column rather than a matrix.
     names : names of the features, or None.
     dtype : torch.float32 or torch.float64, of the features.
+    on_dask : whether the rows are those of a Dask collection.
     """
 
     n_rows: int
@@ -57,6 +63,7 @@ class RowSource(ABC):
     one_target: bool = True
     names: tuple[str, ...] | None = None
     dtype: torch.dtype
+    on_dask: bool = False
 
     @abstractmethod
     def parts(self) -> list[Part]:
@@ -74,6 +81,16 @@ class RowSource(ABC):
     def identity(self) -> dict[str, Any]:
         """Plain data that tell this source from another, so that a checkpoint is not continued with other rows."""
 
+    @property
+    def reading_bytes(self) -> int:
+        """Memory that reading takes: the part that is worked on, the next one, and what is made on the way to both."""
+        row = self.n_features * self.dtype.itemsize + 8 * (self.n_targets + 1)
+        return 5 * row * max(map(len, self.parts()), default=0)
+
+    def portion(self, parts: list[Part]) -> Any:
+        """A source that other processes can read these parts from: itself, unless the rows are in memory here."""
+        return self
+
     def read(self, part: Part) -> Chunk:
         """The rows of a part, checked."""
         chunk = self.load(part)
@@ -85,6 +102,12 @@ class RowSource(ABC):
             row = int((chunk.weights < 0).nonzero()[0, 0])
             raise InputError(f"sample_weight is negative in row {part.start + row} of {self.place(part)}.")
         return chunk
+
+    def column_name(self, kind: str, index: int) -> str:
+        """What a column of "X", "y" or "sample_weight" is called in a message."""
+        if kind == "X":
+            return repr(index if self.names is None else self.names[index])
+        return "" if self.n_targets < 2 or kind != "y" else repr(index)
 
     def __iter__(self) -> Iterator[Chunk]:
         return (self.read(part) for part in self.parts())
@@ -98,13 +121,25 @@ class RowSource(ABC):
             return  # only the sum was too large
         index = bad.nonzero()[0].tolist()
         kind = "NaN" if bool(torch.isnan(values[tuple(index)])) else "infinity"
-        column = ""
-        if name == "X":
-            column = f", column {index[1] if self.names is None else self.names[index[1]]!r}"
+        column = self.column_name(name, index[1] if len(index) > 1 else 0)
+        column = f", column {column}" if column else ""
         raise InputError(
             f"{name} contains {kind}: row {part.start + index[0]}{column} of {self.place(part)}; "
             "remove or impute it first."
         )
+
+
+def rows_at_once_for(n_columns: int, given: int | None = None) -> int:
+    """How many rows to read at a time.
+
+    >>> rows_at_once_for(9), rows_at_once_for(1000), rows_at_once_for(9, 500)
+    (65536, 8388, 500)
+    """
+    if given is None:
+        return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // max(1, n_columns)))
+    if given < 1:
+        raise InputError(f"rows_at_once={given}: must be at least 1.")
+    return int(given)
 
 
 def equal_parts(rows: list[int], at_once: int = ROWS_AT_ONCE) -> list[Part]:
@@ -130,13 +165,43 @@ def sample_rows(source: RowSource, count: int, generator: torch.Generator) -> Ch
     >>> sample_rows(ArrayRows(rows, rows_at_once=2), 10, torch.Generator()).X.shape
     torch.Size([6, 1])
     """
-    n = source.n_rows
-    chosen = torch.arange(n) if count >= n else torch.randperm(n, generator=generator)[:count].sort().values
-    found = []
-    for part in source.parts():
+    chosen = drawn(source.n_rows, count, generator)
+    return picked(source, source.parts(), chosen)
+
+
+def picked(source: RowSource, parts: Sequence[Part], chosen: Tensor) -> Chunk:
+    """Those of the `chosen` rows, numbers in order, that lie in some parts; at least one must."""
+    wanted = {}
+    for part in parts:
         first, last = torch.searchsorted(chosen, torch.tensor([part.before, part.before + len(part)])).tolist()
         if first < last:
-            rows = chosen[first:last] - part.before
-            found.append([None if values is None else values[rows] for values in source.read(part)])
+            wanted[part] = chosen[first:last] - part.before
+    found = [
+        [None if values is None else values[wanted[part]] for values in chunk]
+        for part, chunk in read_ahead(source.read, wanted)
+    ]
     columns = zip(*found, strict=True)
     return Chunk(*(None if values[0] is None else torch.cat(values) for values in columns))  # type: ignore[arg-type]
+
+
+def drawn(n: int, count: int, generator: torch.Generator) -> Tensor:
+    """`count` of the numbers below n, each set equally likely, in order; takes memory for `count` numbers, not for n.
+
+    >>> drawn(10**15, 3, torch.Generator().manual_seed(0)).shape, drawn(2, 3, torch.Generator())
+    (torch.Size([3]), tensor([0, 1]))
+    """
+    if count >= n:
+        return torch.arange(n)
+    if count > n // 4:
+        return torch.randperm(n, generator=generator)[:count].sort().values
+    numbers = torch.empty(0, dtype=torch.int64)
+    while len(numbers) < count:
+        more = torch.randint(n, (2 * count,), generator=generator)
+        numbers = torch.from_numpy(_first_ones(torch.cat([numbers, more]).numpy()))
+    return numbers[:count].sort().values
+
+
+def _first_ones(values: np.ndarray) -> np.ndarray:
+    """The different values, in the order in which each comes first."""
+    places = np.unique(values, return_index=True)[1]
+    return values[np.sort(places)]

@@ -14,12 +14,12 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rows.arrays import ArrayRows
-from mercer.core.rows.source import ROWS_AT_ONCE
+from mercer.core.rows.files import FileArray
 
 FILES = ("X", "y", "sample_weight")
 
 
-def chunk_rows(chunks: Iterable[Any], *, folder: Any = None, rows_at_once: int = ROWS_AT_ONCE) -> ArrayRows:
+def chunk_rows(chunks: Iterable[Any], *, folder: Any = None, rows_at_once: int | None = None) -> ArrayRows:
     """Rows from an iterator of chunks, each X, (X, y) or (X, y, sample_weight).
 
     A fit reads rows more than once and an iterator gives them once, so they are written to a temporary folder, by
@@ -40,8 +40,8 @@ def chunk_rows(chunks: Iterable[Any], *, folder: Any = None, rows_at_once: int =
     return source
 
 
-def _spool(chunks: Iterable[Any], place: Path) -> list[np.ndarray | None]:
-    """Append every chunk to one file for each kind of array, and map the files."""
+def _spool(chunks: Iterable[Any], place: Path) -> list[FileArray | None]:
+    """Append every chunk to one file for each kind of array."""
     shapes: list[tuple[int, ...] | None] = []
     dtypes: list[Any] = []
     counts = [0, 0, 0]
@@ -72,7 +72,7 @@ def _spool(chunks: Iterable[Any], place: Path) -> list[np.ndarray | None]:
     if not shapes or counts[0] == 0:
         raise InputError("The iterator gave no rows.")
     return [
-        None if shape is None else np.memmap(place / name, dtype=dtype, mode="r", shape=(count, *shape))
+        None if shape is None else FileArray(place / name, np.dtype(dtype), (count, *shape))
         for name, shape, dtype, count in zip(FILES, shapes, dtypes, counts, strict=True)
     ]
 

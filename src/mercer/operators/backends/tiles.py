@@ -72,8 +72,11 @@ class Tiles(ABC):
         return self._mirrored_product(V, layout) if layout.mirror else self._plain_product(V, layout)
 
     def write_rows(self, index: Tensor, out: Tensor, budget: int) -> None:
-        """Write the rows of K at `index` to `out`."""
+        """Write the rows of K at `index` to `out`; few rows are cut into few, wide tiles."""
         layout = self._layout(0, budget)
+        if layout.keep and 0 < len(index) < layout.rows:
+            wide = layout.rows * layout.columns // len(index)
+            layout = replace(layout, rows=len(index), columns=min(self.shape[1], wide))
         with self._evaluating(layout) as strip_of:
             for part in slices(0, len(index), layout.rows):
                 strip = strip_of(index[part])

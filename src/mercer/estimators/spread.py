@@ -1,0 +1,165 @@
+"""Blocks of rows that an engine works on, here or on other machines."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.devices import choose_device
+from mercer.core.engines import Arrays, Engine, added, grouped, most_rows, sample_with
+from mercer.core.errors import InputError
+from mercer.core.progress import Progress
+from mercer.core.rows import Part, RowSource
+from mercer.estimators.expansion import Expansion, StreamedBlocks
+from mercer.operators.placement import Placement
+from mercer.solvers.row_blocks import Block
+
+SECONDS = 2.0
+SPEED = {"cpu": 1e10, "cuda": 2e12}
+"""What a task should take, and the operations per second of a core or a GPU by which its rows are reckoned."""
+
+KERNEL_VALUE = 40
+"""Operations of a kernel value or a feature besides those with the columns of X."""
+
+WEIGHT = "weight of the blocks"
+
+Tell = Callable[[int, Arrays], None]
+"""Told how many parts are done, and their sum."""
+
+
+class SpreadBlocks:
+    """The values of an expansion at the rows of a source; an engine works on them, group of parts by group of parts.
+
+    Has the two methods that solvers know: `total` and `sample`. `total_weight` is known after the first pass. How rows
+    are grouped depends on the rows and on what they cost, not on the workers, and neither do the sums.
+    """
+
+    def __init__(
+        self,
+        expansion: Expansion,
+        source: RowSource,
+        place: Placement,
+        engine: Engine,
+        *,
+        device: Any = "auto",
+        normal_equations: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.expansion, self.source, self.place, self.engine, self.verbose = expansion, source, place, engine, verbose
+        self.parts, self.total_weight, self.passes = source.parts(), 0.0, 0
+        self._tools = engine.broadcast((expansion, place, device))
+        self.group_rows = engine.group_rows or self._rows_of_a_task(device, normal_equations)
+
+    def total(self, work: Callable[..., Arrays], *shared: Any) -> Arrays:
+        """The sum of ``work(blocks, *shared)`` over groups of blocks."""
+        return self.total_after(0, None, None, work, *shared)
+
+    def total_after(
+        self, done: int, start: Arrays | None, tell: Tell | None, work: Callable[..., Arrays], *shared: Any
+    ) -> Arrays:
+        """The same over the parts after the first so many, added to their sum `start`."""
+        engine, groups = self.engine, grouped(self.parts[done:], self.group_rows)
+        ends = [done]
+        for group in groups:
+            ends.append(ends[-1] + len(group))
+        self.passes += 1
+        before = self._rows_before(done)
+        with Progress(self.source.n_rows, f"pass {self.passes}", done=before, shown=self.verbose) as progress:
+
+            def after(count: int, total: Arrays) -> None:
+                progress.advance(self._rows_before(ends[count]) - progress.done)
+                if tell is not None:
+                    tell(ends[count], total)
+
+            if not groups and start is not None:
+                found = start
+            else:
+                sent = [engine.broadcast(value) for value in shared]
+                results = engine.map_groups(partial(_group_total, work), self.source, groups, self._tools, *sent)
+                found = engine.reduce(added, results, start, after)
+        if WEIGHT in found:  # not in sums that go on from others
+            self.total_weight = float(found[WEIGHT])
+        return {name: value.to(self.place.device) for name, value in found.items() if name != WEIGHT}
+
+    def sample(self, count: int, generator: torch.Generator) -> Block:
+        """`count` rows drawn without replacement, as one block; what a preconditioner can be built from."""
+        chunk = sample_with(self.engine, self.source, count, generator)
+        return StreamedBlocks(self.expansion, self.source, self.place).block(chunk)
+
+    def _rows_before(self, part: int) -> int:
+        return self.parts[part].before if part < len(self.parts) else self.source.n_rows
+
+    def _rows_of_a_task(self, device: Any, normal_equations: bool) -> int:
+        """Rows that take a core, or a GPU where the workers have one, some seconds."""
+        asked = self.engine.map_groups(_where, self.source, [self.parts[:1]], self.engine.broadcast(device))
+        kind = "cuda" if float(self.engine.reduce(added, asked)["cuda"]) else "cpu"
+        m, d, t = self.expansion.size, self.source.n_features, self.source.n_targets
+        value = 2 * d + KERNEL_VALUE
+        operations = m * (value + 2 * m) if normal_equations else 2 * m * (value + 2 * t)
+        return int(min(max(1.0, SECONDS * SPEED[kind] / operations), most_rows(self.source)))
+
+
+def _group_total(
+    work: Callable[..., Arrays],
+    rows: RowSource,
+    parts: list[Part],
+    tools: tuple[Expansion, Placement, Any],
+    *shared: Any,
+) -> Arrays:
+    """What a worker does, on the device that it has; results travel in the memory of the machine."""
+    expansion, place, device = tools
+    place = replace(place, device=choose_device(device))
+    blocks = StreamedBlocks(expansion, rows, place, parts=parts)
+    here = [value.to(place.device) if isinstance(value, Tensor) else value for value in shared]
+    found = work(blocks, *here)
+    found[WEIGHT] = torch.tensor(blocks.total_weight, dtype=torch.float64)
+    return {name: value.cpu() for name, value in found.items()}
+
+
+def _where(rows: RowSource, parts: list[Part], device: Any) -> Arrays:
+    return {"cuda": torch.tensor(float(choose_device(device).type == "cuda"))}
+
+
+def spread_values(model: Any, source: RowSource, engine: Engine) -> Tensor:
+    """The function of a fitted model at all rows of a source, found by an engine."""
+    groups = grouped(source.parts(), engine.group_rows or most_rows(source))
+    results = engine.map_groups(_group_values, source, groups, engine.broadcast(model))
+    return engine.reduce(_joined, results)["values"]
+
+
+def predicted_later(model: Any, X: Any) -> Any:
+    """The predictions at the rows of a Dask array or data frame, as a Dask array that is computed block by block."""
+    columns = X.shape[1] if X.ndim == 2 else None
+    if columns != model.n_features_in_:
+        raise InputError(f"X has {columns} features but {model.n_features_in_} are expected.")
+    sent = importlib.import_module("dask").delayed(model, pure=False, traverse=False)
+    like = np.empty((0,) if model._seen.one_target else (0, model._seen.n_targets))
+    if not hasattr(X, "chunks"):
+        return X.map_partitions(_block_values, model=sent, meta=like)
+    if X.dtype == np.float32:
+        like = like.astype(np.float32)
+    options: dict[str, Any] = {"drop_axis": 1} if like.ndim == 1 else {"chunks": (X.chunks[0], like.shape[1:])}
+    return X.rechunk({1: -1}).map_blocks(_block_values, model=sent, dtype=like.dtype, meta=like, **options)
+
+
+def _group_values(rows: RowSource, parts: list[Part], model: Any) -> Arrays:
+    chunks = (rows.read(part).X for part in parts)
+    return {"values": torch.cat([model._values(Points(X, rows.names)).cpu().to(rows.dtype) for X in chunks])}
+
+
+def _joined(a: Arrays, b: Arrays) -> Arrays:
+    return {"values": torch.cat([a["values"], b["values"]])}
+
+
+def _block_values(block: Any, model: Any) -> Any:
+    if len(block):
+        return model.predict(block)
+    return np.empty((0,) if model._seen.one_target else (0, model._seen.n_targets))
