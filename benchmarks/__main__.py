@@ -9,7 +9,7 @@ from benchmarks import Row
 
 MODULES = ("gram_product", "kernel_ridge", "features")
 
-ON_REQUEST = ("cpu_scale", "classification")
+ON_REQUEST = ("gaussian_process", "cpu_scale", "out_of_core", "cluster", "classification")
 """Run only when named: they need data or more than a minute."""
 
 

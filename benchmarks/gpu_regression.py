@@ -75,7 +75,7 @@ def exact(small: bool) -> None:
     started = time.perf_counter()
     kernel, alpha = chosen_nearby(data, 800 if small else 5000)
     print(f"  chosen in {time.perf_counter() - started:.1f} s: {short(kernel)}, alpha = {alpha:g}", flush=True)
-    full_fit(data, kernel, alpha, "float32", max_iter=130)
+    full_fit(data, kernel, alpha, "float32", max_iter=200)
     report(data, variational_process(data, 3.0 if small else 10.0, DEVICE))
     report(data, boosting(data, max_iter=300, max_leaf_nodes=255, learning_rate=0.2))
 

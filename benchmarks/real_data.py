@@ -62,18 +62,32 @@ def find(name: str) -> Path | None:
 
 def split(name: str) -> Split:
     """The first published split of a regression set."""
+    X, y, test = _rows(name)
+    test = test if test.ndim == 1 else test[:, 0]
+    return _standardised(name, X, y, ~test, test)
+
+
+def random_split(name: str, seed: int, train: float = 0.64, test: float = 0.2) -> Split:
+    """Random shares of the rows to train and to test; the others would be for validation."""
+    X, y, _ = _rows(name)
+    order = np.random.default_rng(seed).permutation(len(y))
+    for_training, for_test = order[: round(train * len(y))], order[len(y) - round(test * len(y)) :]
+    return _standardised(name, X, y, for_training, for_test)
+
+
+def _rows(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     path = find(name)
     if path is None:
         raise SystemExit(f"{name}.npz is not there: set {FOLDER} to the folder of the data.")
     with np.load(path, allow_pickle=False) as data:
-        X, y, test = np.ascontiguousarray(data["X"]), data["y"], data["test_mask"]
-    test = test if test.ndim == 1 else test[:, 0]
-    X, y = X.astype(np.float64), y.astype(np.float64)
-    spread = X[~test].std(0)
-    X = (X - X[~test].mean(0)) / np.where(spread > 0, spread, 1.0)
-    y = (y - y[~test].mean()) / y[~test].std()
-    X, y = X.astype(np.float32), y.astype(np.float32)
-    return Split(name, X[~test], y[~test], X[test], y[test])
+        return np.ascontiguousarray(data["X"]).astype(np.float64), data["y"].astype(np.float64), data["test_mask"]
+
+
+def _standardised(name: str, X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> Split:
+    spread = X[train].std(0)
+    X = ((X - X[train].mean(0)) / np.where(spread > 0, spread, 1.0)).astype(np.float32)
+    y = ((y - y[train].mean()) / y[train].std()).astype(np.float32)
+    return Split(name, X[train], y[train], X[test], y[test])
 
 
 def published(name: str) -> Hyperparameters | None:

@@ -25,6 +25,7 @@ WITH_PYTHON = [page for page in PAGES if SHOWN.search(page.read_text(encoding="u
 WITH_COMMANDS = [page for page in PAGES if SESSION.search(page.read_text(encoding="utf-8"))]
 MODULES = [
     "",
+    ".engines",
     ".features",
     ".kernels",
     ".operators",

@@ -4,6 +4,8 @@ from mercer import kernels
 from mercer.cli.model import TableModel as _TableModel  # noqa: F401 - so that load() knows the models of the command
 from mercer.core.persistence import load
 from mercer.estimators import (
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
     KernelClassifier,
     KernelPCA,
     KernelRegressor,
@@ -19,6 +21,8 @@ from mercer.rkhs import RKHSFunction
 
 __version__ = "0.1.0"
 __all__ = [
+    "GaussianProcessClassifier",
+    "GaussianProcessRegressor",
     "KernelClassifier",
     "KernelPCA",
     "KernelRegressor",

@@ -1,5 +1,7 @@
 """The scikit-learn estimators: validate, build the operator, call a solver, keep an RKHS function."""
 
+from mercer.estimators.gaussian_process import GaussianProcessRegressor
+from mercer.estimators.gaussian_process_classifier import GaussianProcessClassifier
 from mercer.estimators.kernel_classifier import KernelClassifier
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_regressor import KernelRegressor
@@ -11,6 +13,8 @@ from mercer.estimators.random_network_features import RandomNetworkFeatures
 from mercer.estimators.taylor_features import TaylorFeatures
 
 __all__ = [
+    "GaussianProcessClassifier",
+    "GaussianProcessRegressor",
     "KernelClassifier",
     "KernelPCA",
     "KernelRegressor",

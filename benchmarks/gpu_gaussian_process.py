@@ -1,0 +1,185 @@
+"""Gaussian processes on one GPU.
+
+``MERCER_DATA=folder python -m benchmarks.gpu_gaussian_process [peers] [published] [large] [--small]`` prints tables.
+`peers` compares with GPyTorch's defaults in the same run, `published` with published results of exact processes,
+`large` conditions on all rows of levitus_ocean_temp and draws functions. Errors are in units of the standard deviation
+of the training targets, NLL is the mean negative log density of a test target. ``--small`` runs all of it on little
+data, also on a CPU, to see that it works.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from scipy.stats import norm
+
+from benchmarks.real_data import Split, random_split, split
+from benchmarks.regression_peers import process_with_defaults
+from mercer import GaussianProcessRegressor
+from mercer.kernels import Matern
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+PEERS = ("kin40k", "protein")
+PUBLISHED = {
+    "pol": (0.088, -0.660),
+    "bike": (0.043, -0.984),
+    "kin40k": (0.080, -0.755),
+    "protein": (0.511, 0.960),
+    "elevators": (0.36, None),
+}
+"""RMSE and NLL of exact processes with learned hyperparameters, 64/16/20 splits; Wang et al., *Exact Gaussian processes
+on a million data points*, 2019; that of elevators on shuffled data.
+"""
+SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well a process predicts the test rows."""
+
+    rmse: float
+    nll: float
+    coverage: float
+
+    @classmethod
+    def of(cls, data: Split, mean: np.ndarray, std: np.ndarray) -> Score:
+        """From means and standard deviations of the observations."""
+        error = (np.asarray(mean, dtype=np.float64) - data.y_test) / std
+        inside = np.abs(error) <= norm.ppf(0.975)
+        nll = 0.5 * error**2 + np.log(std) + 0.5 * np.log(2 * np.pi)
+        return cls(data.rmse(mean), float(nll.mean()), float(inside.mean()))
+
+    def __str__(self) -> str:
+        return f"RMSE {self.rmse:.4f}   NLL {self.nll:+.4f}   95% interval covers {self.coverage:.1%}"
+
+
+def main(arguments: list[str]) -> None:
+    small = "--small" in arguments
+    names = [name for name in arguments if name != "--small"]
+    where = torch.cuda.get_device_name(0) if DEVICE == "cuda" else "CPU"
+    print(f"{where}, torch {torch.__version__}", flush=True)
+    parts: dict[str, Callable[[bool], None]] = {"peers": peers, "published": published, "large": large}
+    for name in names or parts:
+        print(f"\n== {name}", flush=True)
+        started = time.perf_counter()
+        parts[name](small)
+        print(f"({name}: {time.perf_counter() - started:.0f} s)", flush=True)
+
+
+def peers(small: bool) -> None:
+    """Fit, and mean and variance at all test rows, against GPyTorch's defaults; the first published split."""
+    started = time.perf_counter()
+    little = split(PEERS[0]).part(1200)
+    little = replace(little, X_test=little.X_test[:100], y_test=little.y_test[:100])
+    print("before, so that libraries are loaded and loops compiled, a fit of each to 1,200 rows:", flush=True)
+    fit_and_predict(little, "iterative")
+    process_with_defaults(little, DEVICE, 2)
+    print(f"  ({time.perf_counter() - started:.1f} s)", flush=True)
+    for name in PEERS:
+        data = split(name).part(1500) if small else split(name)
+        print(f"\n{name}: {len(data.y):,} training rows, d = {data.X.shape[1]}", flush=True)
+        fit_and_predict(data, "iterative")
+        reset_peak()
+        theirs = process_with_defaults(data, DEVICE, 3 if small else 50)
+        if theirs is not None:
+            score = Score.of(data, theirs.mean, theirs.std)
+            print(
+                f"  {'GPyTorch, 50 Adam steps':<26}fit {theirs.fit:.2f} s + predict {theirs.predict:.2f} s   "
+                f"{score}   {peak()}",
+                flush=True,
+            )
+
+
+def published(small: bool) -> None:
+    """Learned hyperparameters on random 64/16/20 splits; the 16% for validation are not used."""
+    for name, (rmse, nll) in PUBLISHED.items():
+        print(f"\n{name}: published RMSE {rmse}, NLL {nll}", flush=True)
+        scores = []
+        for seed in SEEDS[: 1 if small else 3]:
+            data = random_split(name, seed)
+            data = data.part(600) if small else data
+            scores.append(fit_and_predict(data, "iterative"))
+        mean = [np.mean([getattr(s, field) for s in scores]) for field in ("rmse", "nll", "coverage")]
+        print(f"  mean: {Score(*map(float, mean))}", flush=True)
+
+
+def fit_and_predict(data: Split, method: str) -> Score:
+    reset_peak()
+    model = GaussianProcessRegressor("matern32", method=method, n_restarts=0, max_iter=MAX_ITER, device=DEVICE)
+    started = time.perf_counter()
+    model.fit(data.X, data.y)
+    fitted = time.perf_counter()
+    mean, std = model.predict(data.X_test, return_std=True)
+    done = time.perf_counter()
+    score, found = Score.of(data, mean, std), model.optimum_
+    print(
+        f"  {'mercer, ' + method:<26}fit {fitted - started:.2f} s + predict {done - fitted:.2f} s   {score}   "
+        f"{peak()}; "
+        f"noise {model.noise_:.2e}, evidence {model.log_marginal_likelihood_ / len(data.y):.4f} a row; "
+        f"{found.evaluations} evaluations on all rows, {found.message}; {model._posterior.report}",
+        flush=True,
+    )
+    return score
+
+
+MAX_ITER = 50
+
+
+def large(small: bool) -> None:
+    """The posterior of all rows of levitus_ocean_temp, and functions drawn from it."""
+    data = split("levitus_ocean_temp").part(3000) if small else split("levitus_ocean_temp")
+    print(f"\n{data.name}: {len(data.y):,} training rows, d = {data.X.shape[1]}", flush=True)
+    reset_peak()
+    kernel = Matern(1.5, 0.06)
+    budget = "40MiB" if small else None
+    model = GaussianProcessRegressor(
+        kernel, mean="zero", noise=0.1, optimize=False, method="iterative", device=DEVICE, memory_budget=budget
+    )
+    started = time.perf_counter()
+    model.fit(data.X, data.y)
+    print(f"  fit {time.perf_counter() - started:.1f} s; {model._posterior.report}; {peak()}", flush=True)
+    started = time.perf_counter()
+    mean = model.predict(data.X_test)
+    print(
+        f"  mean at {len(mean):,} test rows {time.perf_counter() - started:.2f} s, RMSE {data.rmse(mean):.4f}",
+        flush=True,
+    )
+    started = time.perf_counter()
+    functions = model.sample_functions(8, random_state=0)
+    drawn = time.perf_counter()
+    values = functions(data.X_test)
+    print(
+        f"  8 functions drawn in {drawn - started:.1f} s, at all test rows in {time.perf_counter() - drawn:.2f} s; "
+        f"their mean differs from the mean by {np.sqrt(np.mean((values.mean(0) - mean) ** 2)):.4f}, and each by "
+        f"{np.sqrt(np.mean((values - mean) ** 2)):.4f}",
+        flush=True,
+    )
+    few = 16
+    started = time.perf_counter()
+    _, std = model.predict(data.X_test[:few], return_std=True, latent=True)
+    seconds = time.perf_counter() - started
+    there = values[:, :few].std(0, ddof=1)
+    print(
+        f"  deviations at {few} test rows by solves in {seconds:.1f} s: {np.sqrt((std**2).mean()):.4f}; of 8 functions "
+        f"there: {np.sqrt((there**2).mean()):.4f}; {peak()}",
+        flush=True,
+    )
+
+
+def reset_peak() -> None:
+    if DEVICE == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def peak() -> str:
+    return f"peak {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB" if DEVICE == "cuda" else "peak not known"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,322 @@
+"""Gaussian process regression."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import InputError
+from mercer.core.persistence import register
+from mercer.core.report import Report
+from mercer.core.seeding import as_seed
+from mercer.estimators.data import prediction_rows, training_data
+from mercer.estimators.gaussian_process_model import GaussianProcessModel, check_variances
+from mercer.estimators.gaussian_process_plot import process_plot
+from mercer.estimators.gaussian_process_report import process_report
+from mercer.estimators.gaussian_process_state import process_from_state, process_state
+from mercer.kernels import Kernel, as_kernel
+from mercer.processes import ExactPosterior, LeaveOneOut
+from mercer.processes.calibration import LEVELS, IntervalCalibration, half_width
+from mercer.processes.joint import joint_samples
+from mercer.processes.pathwise import Functions, PosteriorFunctions
+from mercer.processes.posterior_kernel import PosteriorKernel, WhitenedCross
+from mercer.processes.prior_functions import PriorFunctions
+
+
+@register
+class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcessModel):
+    r"""Regression with a Gaussian process: predictions with their uncertainty, hyperparameters from the data.
+
+    The function has the prior :math:`f \sim GP(m, k)` and is seen with noise, :math:`y = f(x) + \varepsilon`. With
+    :math:`A = K + \Sigma` the posterior is the process with mean and covariance
+
+    .. math:: \mu(x) = m(x) + k(x, D) A^{-1} (y - m_D), \qquad
+        c(x, x') = k(x, x') - k(x, D) A^{-1} k(D, x').
+
+    `fit` maximises the log marginal likelihood over the logs of all tunable parameters of the kernel and of the noise,
+    by L-BFGS with exact gradients. The mean equals `KernelRidge` with ``alpha=noise``.
+
+    Parameters
+    ----------
+    kernel : a `Kernel`, its name, or a function of two points. A name stands for a signal variance times the kernel
+        with a length scale for each feature, with start values from the data. A `Kernel` is in the units of the data.
+    mean : "zero", "constant", "linear", a number or a function of rows. Coefficients of the middle two are those of
+        greatest likelihood, found in closed form (generalised least squares) with every fit.
+    noise : variance of the noise: "learn", a number, or one for each row. Zero interpolates.
+    method : "exact" (Cholesky), "iterative" (conjugate gradients), "sgpr" (inducing points, an approximation), or
+        "auto": exact where its matrices fit the memory budget, else iterative; the report says which.
+    n_restarts : number of further, random starts; screened on 500 rows.
+    priors : log densities of parameters, by name or path, such as ``{"length_scale": LogNormal(1.0, 1.0)}``; they are
+        added to the log likelihood. See `mercer.processes`.
+    bounds : ranges by name or path, ``{"noise": (1e-4, 1.0), "period": "fixed"}``, in the units of the data. By default
+        a factor of 1,000 either way from the start, of 100,000 for the signal and upwards for length scales; the noise
+        is between 1e-6 and 10 times the variance of y.
+    optimize : learn hyperparameters, or keep those given.
+    standardize : take start values in units of the deviations of X and y; else as if both had deviation one already.
+        Several targets are in addition brought to one size. Everything is reported in the units of the data.
+    device : "auto", "cpu", "cuda" or a torch device.
+    dtype : "float32" or "float64" of kernel values; "auto" is float64 for the exact method.
+    memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
+    random_state : seed of restarts, subsets and samples.
+    n_inducing : inducing points of "sgpr".
+    max_iter : largest number of L-BFGS iterations.
+    verbose : print the progress of learning.
+
+    Attributes
+    ----------
+    kernel_, noise_ : what was learned or given, in the units of the data. A `GaussianProcessRegressor` with these,
+        ``optimize=False`` and the same mean predicts the same.
+    log_marginal_likelihood_ : of the training data.
+    optimum_ : the account of the learning, None where nothing was learned.
+    n_iter_ : iterations of L-BFGS on all rows, at least 1.
+    X_fit_ : the training rows.
+    posterior_kernel_ : the covariance of the posterior, a `Kernel`.
+    report_ : what was done and what to worry about.
+
+    Notes
+    -----
+    ``latent=False``, the default everywhere, is about new observations y, noise included; ``latent=True`` about the
+    function f itself. Where the noise was given for each row, a new observation has the mean of these. Several targets
+    are independent processes that share kernel and noise. Uncertainty of kernel, noise and mean is not part of the
+    predictions.
+
+    References
+    ----------
+    Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, chapters 2 and 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 6, 30).reshape(-1, 1)
+    >>> model = GaussianProcessRegressor().fit(X, np.sin(X).ravel())
+    >>> mean, std = model.predict([[1.5], [60.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.5)) < 0.01), bool(std[0] < 0.05 < std[1])
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "matern52",
+        *,
+        mean: Any = "constant",
+        noise: Any = "learn",
+        method: str = "auto",
+        n_restarts: int = 2,
+        priors: Any = None,
+        bounds: Any = None,
+        optimize: bool = True,
+        standardize: bool = True,
+        device: Any = "auto",
+        dtype: Any = "auto",
+        memory_budget: Any = None,
+        random_state: Any = None,
+        n_inducing: int | None = None,
+        max_iter: int = 100,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.mean = mean
+        self.noise = noise
+        self.method = method
+        self.n_restarts = n_restarts
+        self.priors = priors
+        self.bounds = bounds
+        self.optimize = optimize
+        self.standardize = standardize
+        self.device = device
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+        self.n_inducing = n_inducing
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these."""
+        self._check_settings()
+        data = training_data(self, as_kernel(self.kernel), X, y, None)
+        shared, row_noise = self._checked_noise(len(data.rows))
+        self._seen, self._seed = data.seen, as_seed(self.random_state)
+        self._fit(data, shared, row_noise)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, noise: Any = None) -> Self:
+        """Condition on more rows, with kernel and noise as they are: equal to a refit to all rows with these.
+
+        `noise` gives the variances of the new rows where `fit` was given one for each. The first call is a `fit`.
+        """
+        if not hasattr(self, "kernel_"):
+            return self.fit(X, y)
+        data = training_data(self, self.kernel_, X, y, None, reset=False)
+        posterior = self._posterior
+        row_noise = None
+        if posterior.data.noise is not None:
+            if noise is None:
+                raise InputError("partial_fit needs noise=, a variance for each new row, as fit was given them.")
+            row_noise = check_variances(noise, "noise", len(data.rows))
+        elif noise is not None:
+            raise InputError("partial_fit(noise=...) is for models that were given a variance for each row.")
+        self._seen = self._seen.with_more(data.seen)
+        more = self._observations(data, row_noise)
+        if isinstance(posterior, ExactPosterior):
+            self._keep(posterior.extended(more))
+        else:
+            everything = posterior.data.followed_by(more)
+            mean = posterior.mean_function.mean
+            self._keep(self._method.posterior(self.kernel_, posterior.noise, everything, mean, "rows were added"))
+        return self
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool = False) -> Any:
+        """The mean at rows X, of shape (m,) or (m, t), with standard deviations or covariances where asked for.
+
+        Deviations have the shape of the mean; covariances are (m, m), or (m, m, t). They are those of observations y,
+        or with ``latent=True`` of the function, which has no noise.
+        """
+        check_is_fitted(self)
+        if return_std and return_cov:
+            raise InputError("predict(return_std=True, return_cov=True): ask for one of the two.")
+        rows = prediction_rows(self, self.kernel_, X)
+        mean = self._given(self._scaled(self._posterior.mean(rows)), rows, X)
+        if return_std:
+            return mean, self._given(self._std(rows, latent), rows, X)
+        if return_cov:
+            cov = self._posterior.covariance(rows)
+            if not latent:
+                cov.diagonal().add_(self._new_noise())
+            return mean, self._given(self._scaled(cov.unsqueeze(-1), 2), rows, X)
+        return mean
+
+    def predict_interval(self, X: Any, level: float = 0.95, latent: bool = False) -> tuple[Any, Any]:
+        """The ends of the central interval that holds an observation (the function for `latent`) with that probability.
+
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0]
+        >>> low, high = GaussianProcessRegressor().fit(X, y).predict_interval([[1.5]], level=0.9)
+        >>> bool(low[0] < 0.5 < high[0])
+        True
+        """
+        reach = float(half_width(level))
+        mean, std = self.predict(X, return_std=True, latent=latent)
+        return mean - reach * std, mean + reach * std
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = False) -> Any:
+        """Joint samples at rows X, of shape (m, n_samples), or (m, t, n_samples): of the prior before `fit`.
+
+        Of observations y, or with ``latent=True`` of the function. Costs m^3 steps; for many points use
+        `sample_functions`.
+        """
+        if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
+            raise InputError(f"sample_y(n_samples={n_samples!r}): must be an integer >= 1.")
+        seed = self._draw_seed(random_state)
+        if hasattr(self, "kernel_"):
+            rows = prediction_rows(self, self.kernel_, X)
+            mean, cov = self._posterior.mean(rows), self._posterior.covariance(rows)
+            noise, one, scale = self._new_noise(), self._seen.one_target, self._target_scale
+        else:
+            rows, one, scale = as_kernel(self.kernel).points(X), True, torch.ones(1)
+            mean, cov, noise = self._prior_at(rows)
+        if not latent:
+            cov.diagonal().add_(noise)
+        values = joint_samples(mean, cov, int(n_samples), seed) * scale.to(mean).unsqueeze(-1)
+        return self._given(values.squeeze(1) if one else values, rows, X)
+
+    def sample_functions(self, n: int = 1, random_state: Any = None) -> Functions:
+        """Functions drawn from the posterior, from the prior before `fit`: one callable that gives (n, m) values.
+
+        They are functions f without noise, known everywhere: the same ones at each call, differentiable for torch
+        input, at a cost linear in the number of points (Matheron's rule). For several targets (n, m, t).
+
+        >>> X = np.linspace(0, 6, 30).reshape(-1, 1)
+        >>> functions = GaussianProcessRegressor().fit(X, np.sin(X).ravel()).sample_functions(3)
+        >>> functions([[0.5], [1.0]]).shape
+        (3, 2)
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"sample_functions(n={n!r}): must be an integer >= 1.")
+        seed = self._draw_seed(random_state)
+        if not hasattr(self, "kernel_"):
+            return self._prior_functions(int(n), seed)
+        t = self._posterior.data.n_targets
+        prior = PriorFunctions.draw(self.kernel_, self._posterior.data.X, int(n) * t, seed)
+        functions = PosteriorFunctions(self._posterior, prior, seed + 1)
+
+        def as_rows(X: Any) -> Points:
+            return prediction_rows(self, self.kernel_, X)
+
+        return Functions(int(n), as_rows, lambda rows: self._scaled(functions(rows)))
+
+    @property
+    def posterior_kernel_(self) -> Kernel:
+        """The covariance of the posterior (of the function, without noise) as an ordinary kernel."""
+        check_is_fitted(self)
+        posterior = self._exact("posterior_kernel_")
+        return PosteriorKernel(self.kernel_, WhitenedCross(self.kernel_, posterior.data.X, posterior.factor.L))
+
+    def log_marginal_likelihood(self, kernel: Kernel | None = None, noise: Any = None) -> float:
+        """The log marginal likelihood of the training data, for another kernel or another variance of the noise."""
+        check_is_fitted(self)
+        if kernel is None and noise is None:
+            return self.log_marginal_likelihood_
+        posterior = self._posterior
+        shared = posterior.noise if noise is None else float(check_variances(noise, "noise", 0))
+        k = self.kernel_ if kernel is None else as_kernel(kernel).bind(posterior.data.X.names)
+        other = self._method.posterior(k, shared, posterior.data, posterior.mean_function.mean)
+        return self._likelihood_of(other)
+
+    def loo(self) -> LeaveOneOut:
+        """Mean, deviation and log density of each training observation given all others, in closed form."""
+        check_is_fitted(self)
+        found = self._exact("loo").leave_one_out()
+        log_density = self._target_scale.to(found.log_density).log()
+        return LeaveOneOut(
+            self._seen.given_back(found.mean * self._target_scale.to(found.mean)),
+            self._seen.given_back(found.std * self._target_scale.to(found.std)),
+            self._seen.given_back(found.log_density - log_density),
+        )
+
+    def calibration(self, X: Any, y: Any, levels: Any = LEVELS) -> IntervalCalibration:
+        """Whether intervals hold what they promise at rows X with observations y; its `plot` shows it."""
+        mean, std = self.predict(X, return_std=True)
+        y, mean, std = (v.detach().cpu().numpy() if isinstance(v, Tensor) else np.asarray(v) for v in (y, mean, std))
+        return IntervalCalibration.of(y, mean, std, levels)
+
+    def gradient(self, X: Any, of: str = "mean") -> Any:
+        """The derivative of the posterior mean in x, of shape (m, d), or (m, t, d); ``of="std"`` that of the deviation.
+
+        The deviation is that of the function; its derivative does not exist where it is zero.
+        """
+        check_is_fitted(self)
+        if of not in ("mean", "std"):
+            raise InputError(f'gradient(of={of!r}): give "mean" or "std".')
+        rows = prediction_rows(self, self.kernel_, X)
+        if not rows.is_tensor or self.kernel_.domain == "matrix":
+            raise InputError("gradient needs rows of numbers: there is no derivative in objects or Gram matrices.")
+        parts = [self._gradient(part, of) for part in self._posterior.tiles(rows)]
+        return self._given(torch.cat(parts), rows, X)
+
+    @property
+    def report_(self) -> Report:
+        """What was done, how well it went and what to worry about."""
+        return self.report()
+
+    def report(self) -> Report:
+        """What was done, how well it went and what to worry about."""
+        check_is_fitted(self)
+        return process_report(self)
+
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None, n_samples: int = 3) -> Any:
+        """Data, mean, band and samples for one feature; else the relevance of each feature, or predictions at X, y."""
+        check_is_fitted(self)
+        return process_plot(self, X, y, ax, n_samples)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return process_state(self)
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        return process_from_state(cls, meta, arrays)

@@ -1,0 +1,153 @@
+"""The report of a fitted Gaussian process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mercer.core.report import Report, make_report
+from mercer.kernels import Kernel
+from mercer.processes import Maximum
+from mercer.processes.evidence import noise_alone
+from mercer.processes.maximise import MARGIN
+
+if TYPE_CHECKING:
+    from mercer.estimators.gaussian_process import GaussianProcessRegressor
+
+IRRELEVANT = 1e-2
+"""A feature whose deviation / length scale is below this share of the largest one hardly matters."""
+MANY = 6
+"""More numbers than this are shown by their range."""
+
+
+def process_report(model: GaussianProcessRegressor) -> Report:
+    """What was learned, how, and what to worry about."""
+    seen, optimum, solved = model._seen, model.optimum_, model._posterior.report
+    size = f"{seen.n_rows:,} rows"
+    d = getattr(model, "n_features_in_", None)
+    if d is not None:
+        size += f", {d} feature{'s' * (d != 1)}"
+    if not seen.one_target:
+        size += f", {seen.n_targets} targets"
+    lines: list[tuple[str, object]] = [("data", size), ("kernel", kernel_text(model.kernel_))]
+    lines.append(("mean", mean_text(model)))
+    lines.append(("noise", noise_text(model)))
+    lines.append(("evidence", f"log marginal likelihood {model.log_marginal_likelihood_:.6g}"))
+    if optimum is not None:
+        gain = f"log likelihood {optimum.start_value:.6g} -> {optimum.value:.6g}"
+        lines.append(("learning", f"{gain}, {optimum.message}, {optimum.evaluations} evaluations"))
+    else:
+        lines.append(("learning", "none: one row teaches nothing" if _too_few(model) else "none"))
+    lines.append(("method", str(solved)))
+    return make_report("Gaussian process regression", lines, concerns(model))
+
+
+def _too_few(model: GaussianProcessRegressor) -> bool:
+    return model.optimize and len(model._hyperparameters) > 0
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """The kernel with numbers cut to four digits, and long lists of length scales as their range."""
+    shown = repr(kernel.rounded())
+    for value in kernel.rounded().tunable().values():
+        if isinstance(value, tuple) and len(value) > MANY:
+            shown = shown.replace(repr(value), f"<{len(value)} from {min(value):g} to {max(value):g}>")
+    return shown
+
+
+def mean_text(model: GaussianProcessRegressor) -> str:
+    """The mean function in words."""
+    if not isinstance(model.mean, str):
+        return "given"
+    if model.mean == "zero":
+        return "zero"
+    coef = model._posterior.mean_function.coef.cpu() * model._target_scale
+    numbers = ", ".join(f"{v:.4g}" for v in coef[0].tolist())
+    return f"constant {numbers}" if model.mean == "constant" else f"linear, {numbers} at the centre of the data"
+
+
+def noise_text(model: GaussianProcessRegressor) -> str:
+    """The noise in words."""
+    if not isinstance(model.noise_, float):
+        return f"given for each row, variances from {np.min(model.noise_):.4g} to {np.max(model.noise_):.4g}"
+    how = "learned" if model._hyperparameters.learn_noise and model.optimum_ is not None else "given"
+    if model._hyperparameters.learn_noise and model.optimum_ is None:
+        how = "the start value"
+    return f"variance {model.noise_:.4g}, standard deviation {model.noise_**0.5:.4g} ({how})"
+
+
+def relevances(model: GaussianProcessRegressor) -> np.ndarray | None:
+    """Deviation / length scale of each feature: the largest over length scales of the kernel; None without any."""
+    spread = model._scales.X
+    if spread is None:
+        return None
+    found = [v for path, v in model.kernel_.tunable().items() if path.endswith("length_scale") and np.ndim(v) == 1]
+    fitting = [spread / np.asarray(v) for v in found if len(v) == len(spread)]
+    return np.max(fitting, axis=0) if fitting else None
+
+
+def feature_names(model: GaussianProcessRegressor) -> list[str]:
+    """The names of the features, or their numbers."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"feature {i}" for i in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def concerns(model: GaussianProcessRegressor) -> list[str]:
+    """What is worth a look."""
+    found: list[str] = []
+    posterior, optimum, solved = model._posterior, model.optimum_, model._posterior.report
+    if not solved.converged:
+        found.append(f"the data are not met (relative residual {solved.residual:.1e}): use a larger noise")
+    if solved.jitter:
+        found.append(f"a jitter of {solved.jitter:.0e} was added to the diagonal to make the factorisation succeed")
+    if posterior.clamped:
+        found.append(f"{posterior.clamped:,} variances were below zero by rounding and set to zero")
+    Y = posterior.data.Y
+    if len(Y) > 1 and bool((Y[:1] == Y).all()):
+        found.append("the targets are constant: there is nothing to learn but that")
+    if not isinstance(model.noise_, float):
+        found.append("new observations are given the mean of the variances of the rows")
+    if optimum is None:
+        return found
+    if not optimum.converged:
+        found.append(f"learning stopped at its limit of {model.max_iter} iterations: raise max_iter")
+    found += _irrelevant(model)
+    found += _at_bounds(model, optimum.theta)
+    if _looks_like_noise(model, optimum):
+        found.append("the data look like noise: without any function, noise alone explains them about as well")
+    return found
+
+
+def _looks_like_noise(model: GaussianProcessRegressor, optimum: Maximum) -> bool:
+    posterior = model._posterior
+    if posterior.data.noise is not None or len(posterior.data) < 3:
+        return False
+    return optimum.value < noise_alone(posterior.data, posterior.mean_function.mean) + MARGIN
+
+
+def _irrelevant(model: GaussianProcessRegressor) -> list[str]:
+    relevance = relevances(model)
+    if relevance is None or len(relevance) < 2 or model._hyperparameters.tied:
+        return []
+    names = feature_names(model)
+    weak = [names[i] for i in np.flatnonzero(relevance < IRRELEVANT * relevance.max())]
+    if not weak:
+        return []
+    if len(weak) > MANY:
+        return [f"{len(weak)} features look irrelevant, such as {', '.join(weak[:3])}: very long length scales"]
+    verb = "looks" if len(weak) == 1 else "look"
+    return [f"{', '.join(weak)} {verb} irrelevant: very long length scale{'s' * (len(weak) != 1)}"]
+
+
+def _at_bounds(model: GaussianProcessRegressor, theta: np.ndarray) -> list[str]:
+    """Parameters at an end of their range, other than length scales that are named as irrelevant features."""
+    lines = []
+    for label, end in model._hyperparameters.at_bounds(theta).items():
+        if "length_scale" in label and end == "upper" and relevances(model) is not None:
+            continue
+        if label == "noise" and end == "lower":
+            lines.append("the noise is at its lower bound: the data look free of noise")
+        else:
+            lines.append(f"{label} is at its {end} bound")
+    return lines[:MANY] + ([f"{len(lines) - MANY} more parameters are at a bound"] if len(lines) > MANY else [])

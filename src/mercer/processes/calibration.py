@@ -1,0 +1,98 @@
+"""Do predicted intervals hold what they promise?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from mercer.core.errors import InputError
+
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+def half_width(level: Any) -> Any:
+    """How many deviations a central interval of that probability reaches either way.
+
+    >>> round(float(half_width(0.95)), 3)
+    1.96
+    """
+    levels = np.asarray(level, dtype=np.float64)
+    if not ((levels > 0) & (levels < 1)).all():
+        raise InputError(f"level={level!r}: must be between 0 and 1.")
+    return ndtri(0.5 + 0.5 * levels)
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalCalibration:
+    r"""Central intervals of normal predictions held against what was observed.
+
+    Attributes
+    ----------
+    levels : probabilities that intervals promise.
+    coverage : share of the observations inside.
+    width : mean width of the intervals.
+    score : mean interval score :math:`(u - l) + \frac{2}{1-p} (\text{distance to the interval})`; smaller is better.
+    nll : mean negative log density of the observations.
+    rmse : root of the mean squared error of the means.
+    n : number of observations.
+
+    References: Gneiting and Raftery, *Strictly proper scoring rules, prediction, and estimation*, 2007, section 6.2.
+
+    >>> found = IntervalCalibration.of(y=np.zeros(3), mean=np.zeros(3), std=np.ones(3), levels=(0.5,))
+    >>> found.coverage, round(found.nll, 4)
+    (array([1.]), 0.9189)
+    """
+
+    levels: np.ndarray
+    coverage: np.ndarray
+    width: np.ndarray
+    score: np.ndarray
+    nll: float
+    rmse: float
+    n: int
+
+    @classmethod
+    def of(cls, y: Any, mean: Any, std: Any, levels: Any = LEVELS) -> IntervalCalibration:
+        """From observations and the means and deviations predicted for them, all of one shape."""
+        y, mean, std = (np.asarray(v, dtype=np.float64).reshape(-1) for v in (y, mean, std))
+        if not len(y) == len(mean) == len(std) > 0:
+            raise InputError(f"y, mean and std have {len(y)}, {len(mean)} and {len(std)} values: need equally many.")
+        promised = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        reach = half_width(promised)[:, None] * std
+        error = np.abs(y - mean)
+        outside = np.maximum(error - reach, 0.0)
+        floor = np.maximum(std, np.finfo(np.float64).tiny)
+        nll = 0.5 * (error / floor) ** 2 + np.log(floor) + 0.5 * np.log(2 * np.pi)
+        return cls(
+            levels=promised,
+            coverage=(error <= reach).mean(1),
+            width=2.0 * reach.mean(1),
+            score=(2.0 * reach + 2.0 / (1.0 - promised[:, None]) * outside).mean(1),
+            nll=float(nll.mean()),
+            rmse=float(np.sqrt(np.mean(error**2))),
+            n=len(y),
+        )
+
+    @property
+    def error(self) -> float:
+        """The mean distance between what intervals promise and what they hold."""
+        return float(np.abs(self.coverage - self.levels).mean())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Coverage against the level that was promised."""
+        from mercer.plots.gaussian_process import interval_coverage
+
+        return interval_coverage(self.levels, self.coverage, n=self.n, ax=ax)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n:,} observations: RMSE {self.rmse:.4g}, negative log density {self.nll:.4g}",
+            "level  covered",
+        ]
+        lines += [f"{p:5.0%}  {c:7.1%}" for p, c in zip(self.levels, self.coverage, strict=True)]
+        return "\n".join(lines)
+
+    __repr__ = __str__

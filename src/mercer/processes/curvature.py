@@ -1,0 +1,170 @@
+"""What labels say about latent functions to second order, joined with the covariance of the prior."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from mercer.processes.exact import Factor, factorise
+
+
+class Curvature(ABC):
+    r"""The curvature :math:`W = -\nabla\nabla \log p(y \mid f)` at f, and with the covariance K of the prior
+
+    .. math:: R = (K + W^{-1})^{-1} = W (I + K W)^{-1}, \qquad (K^{-1} + W)^{-1} = K - K R K.
+
+    f has shape (n, t): t functions that are independent a priori and share the n x n matrix K. W is never inverted, so
+    labels that are certain, where it vanishes, do no harm.
+
+    Attributes
+    ----------
+    K : covariance of the prior, (n, n).
+    log_det : log det(I + K W).
+
+    References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, sections 3.4 and 3.5.
+    """
+
+    K: Tensor
+    log_det: float
+
+    @abstractmethod
+    def weigh(self, V: Tensor) -> Tensor:
+        """W V for V of shape (n, t)."""
+
+    @abstractmethod
+    def reduce(self, V: Tensor) -> Tensor:
+        """R V for V of shape (n, t)."""
+
+    def solve(self, B: Tensor) -> Tensor:
+        """(I + W K)^-1 B for B of shape (n, t), refined once: large variances leave few digits."""
+        X = B - self.reduce(self.K @ B)
+        rest = B - X - self.weigh(self.K @ X)
+        return X + rest - self.reduce(self.K @ rest)
+
+    @abstractmethod
+    def block_sum(self) -> Tensor:
+        """The sum over functions of the diagonal blocks of R: a new matrix (n, n)."""
+
+    @abstractmethod
+    def bend(self) -> Tensor:
+        """The derivative of -log det(I + K W) / 2 in f, (n, t): what the third derivative of the labels adds."""
+
+    @abstractmethod
+    def explained(self, cross: Tensor) -> Tensor:
+        """k(x, D) R k(D, x) between functions, (m, t, t), from k(X, D) of shape (m, n)."""
+
+
+class LogisticCurvature(Curvature):
+    r"""Of two classes and one function: W is diagonal, with entries :math:`\pi_i (1 - \pi_i)`, and
+
+    .. math:: R = W^{1/2} B^{-1} W^{1/2}, \qquad B = I + W^{1/2} K W^{1/2}.
+
+    >>> at_zero = LogisticCurvature(torch.ones(1, 1).double(), torch.zeros(1, 1).double())
+    >>> at_zero.reduce(torch.ones(1, 1).double())  # 1 / (1 + 4)
+    tensor([[0.2000]], dtype=torch.float64)
+    """
+
+    def __init__(self, K: Tensor, f: Tensor) -> None:
+        self.K = K
+        self.p, self.q = torch.sigmoid(f), torch.sigmoid(-f)
+        self.root = (self.p * self.q).sqrt()
+        self.factor = _identity_plus(self.root, K)
+        self.log_det = self.factor.log_det()
+
+    def weigh(self, V: Tensor) -> Tensor:
+        return self.root.square() * V
+
+    def reduce(self, V: Tensor) -> Tensor:
+        return self.root * self.factor.solve(self.root * V)
+
+    def block_sum(self) -> Tensor:
+        return self.factor.inverse().mul_(self.root).mul_(self.root.mT)
+
+    def bend(self) -> Tensor:
+        variance = self.K.diagonal() - self.factor.half_solve(self.root * self.K).square_().sum(0)
+        return -0.5 * variance.unsqueeze(1) * self.p * self.q * (self.q - self.p)
+
+    def explained(self, cross: Tensor) -> Tensor:
+        return self.factor.half_solve(self.root * cross.mT).square().sum(0).reshape(-1, 1, 1)
+
+
+class SoftmaxCurvature(Curvature):
+    r"""Of several classes with a function each: at a row :math:`W = \operatorname{diag}(\pi) - \pi \pi^T`, and
+
+    .. math:: R_{cd} = \delta_{cd} E_c - E_c \Bigl(\sum_b E_b\Bigr)^{-1} E_d, \qquad
+        E_c = D_c^{1/2} (I + D_c^{1/2} K D_c^{1/2})^{-1} D_c^{1/2}, \quad D_c = \operatorname{diag}(\pi_{1c}, ...),
+
+    .. math:: \det(I + K W) = \det\Bigl(\sum_c E_c\Bigr) \prod_c \det(I + D_c^{1/2} K D_c^{1/2}).
+
+    One n x n factorisation for each class, instead of one with all of their rows.
+
+    >>> at_zero = SoftmaxCurvature(torch.ones(1, 1).double(), torch.zeros(1, 2).double())
+    >>> at_zero.reduce(torch.tensor([[1.0, -1.0]]).double())  # W = 1/2 there, so 1 / (1 + 2)
+    tensor([[ 0.3333, -0.3333]], dtype=torch.float64)
+    """
+
+    def __init__(self, K: Tensor, f: Tensor) -> None:
+        self.K = K
+        self.p = torch.softmax(f, 1)
+        self.E: list[Tensor] = []
+        self.log_det = 0.0
+        total = torch.zeros_like(K)
+        for share in self.p.T:
+            root = share.sqrt().unsqueeze(1)
+            factor = _identity_plus(root, K)
+            self.E.append(factor.inverse().mul_(root).mul_(root.mT))
+            self.log_det += factor.log_det()
+            total += self.E[-1]
+        del factor
+        self.total = factorise(total.clone)
+        self.log_det += self.total.log_det()
+
+    def weigh(self, V: Tensor) -> Tensor:
+        return self.p * (V - (self.p * V).sum(1, keepdim=True))
+
+    def reduce(self, V: Tensor) -> Tensor:
+        own = torch.stack([E @ v for E, v in zip(self.E, V.T, strict=True)], dim=1)
+        common = self.total.solve(own.sum(1, keepdim=True))[:, 0]
+        return own - torch.stack([E @ common for E in self.E], dim=1)
+
+    def block_sum(self) -> Tensor:
+        found = torch.zeros_like(self.K)
+        for E in self.E:
+            half = self.total.half_solve(E)
+            found += E
+            found.addmm_(half.mT, half, alpha=-1.0)
+        return found
+
+    def bend(self) -> Tensor:
+        S = torch.diag_embed(self.K.diagonal().unsqueeze(1).expand_as(self.p)) - self.explained(self.K)
+        own, mixed = S.diagonal(dim1=1, dim2=2), (S @ self.p.unsqueeze(2)).squeeze(2)
+        return -0.5 * self.weigh(own - 2.0 * mixed)
+
+    def explained(self, cross: Tensor) -> Tensor:
+        halves, own = [], []
+        for E in self.E:
+            seen = E @ cross.mT
+            own.append((seen * cross.mT).sum(0))
+            halves.append(self.total.half_solve(seen))
+        found = torch.diag_embed(torch.stack(own, dim=1))
+        for c, left in enumerate(halves):
+            for d, right in enumerate(halves[: c + 1]):
+                shared = (left * right).sum(0)
+                found[:, c, d] -= shared
+                if d < c:
+                    found[:, d, c] -= shared
+        return found
+
+
+def _identity_plus(root: Tensor, K: Tensor) -> Factor:
+    """The factor of I + D^1/2 K D^1/2, where `root` is the diagonal of D^1/2 as a column."""
+
+    def make() -> Tensor:
+        B = root * K
+        B *= root.mT
+        B.diagonal().add_(1.0)
+        return B
+
+    return factorise(make)

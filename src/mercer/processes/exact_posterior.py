@@ -1,0 +1,189 @@
+"""The posterior by one dense Cholesky factorisation."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import InputError
+from mercer.core.results import SolverReport
+from mercer.kernels import Kernel
+from mercer.operators.placement import Placement
+from mercer.processes.exact import Factor, covariance, covariance_factor
+from mercer.processes.means import Centring, FittedMean, Mean
+from mercer.processes.observations import Observations
+from mercer.processes.posterior import Posterior
+
+REFINEMENTS = 3
+TOLERANCE = 1e-6
+"""Largest relative residual of weights that are called found."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """Predictions for each row from all others, with kernel and noise as they are.
+
+    Attributes
+    ----------
+    mean : (n,) or (n, t).
+    std : of the observation, noise included; of the same shape as `mean`.
+    log_density : of the observation under that prediction.
+    """
+
+    mean: Any
+    std: Any
+    log_density: Any
+
+
+class ExactPosterior(Posterior):
+    """A posterior whose systems are solved with the Cholesky factor of A, in float64.
+
+    The factor is made when it is first needed and not part of pickles.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        noise: float,
+        data: Observations,
+        mean_function: FittedMean,
+        weights: Tensor,
+        place: Placement,
+        report: SolverReport,
+        factor: Factor | None = None,
+    ) -> None:
+        self.kernel, self.noise, self.data, self.mean_function = kernel, noise, data, mean_function
+        self.weights, self.place, self.report, self._factor = weights, place, report, factor
+
+    @classmethod
+    def condition(
+        cls,
+        kernel: Kernel,
+        noise: float,
+        data: Observations,
+        mean: Mean,
+        place: Placement,
+        factor: Factor | None = None,
+        reason: str = "",
+    ) -> ExactPosterior:
+        """The process with that kernel, noise and mean, given the data."""
+        started = time.perf_counter()
+        if factor is None:
+            factor = covariance_factor(kernel, noise, data, place)
+        centring = Centring.of(mean, data.X, data.Y)
+        rhs = centring.right_hand_sides.to(factor.L)
+        solved, residual, steps = _refined(factor, rhs, kernel, noise, data, place)
+        fitted, _, weights = centring.fit(solved.to(data.Y))
+        words = [reason]
+        if factor.jitter:
+            words.append("the covariance of the data is singular to rounding, so jitter was added")
+        if residual > TOLERANCE:
+            words.append("the data cannot be explained without more noise")
+        report = SolverReport(
+            solver="cholesky",
+            converged=residual <= TOLERANCE,
+            residual=residual,
+            iterations=steps,
+            seconds=time.perf_counter() - started,
+            jitter=factor.jitter,
+            reason="; ".join(filter(None, words)),
+        )
+        return cls(kernel, noise, data, fitted, weights, place, report, factor)
+
+    @property
+    def factor(self) -> Factor:
+        """L with L L^T = A."""
+        if self._factor is None:
+            self._factor = covariance_factor(self.kernel, self.noise, self.data, self.place)
+        return self._factor
+
+    def solve(self, B: Tensor) -> Tensor:
+        """A^-1 B for B of shape (n, k)."""
+        return self.factor.solve(B.to(self.factor.L))
+
+    def log_marginal_likelihood(self) -> float:
+        """The log density of the data, summed over targets."""
+        n, t = self.data.Y.shape
+        residuals = self.data.Y - self.mean_function(self.data.X).to(self.data.Y)
+        fit = float((residuals * self.weights.to(residuals)).sum())
+        return -0.5 * fit - 0.5 * t * (self.factor.log_det() + n * math.log(2.0 * math.pi))
+
+    def explained(self, X: Points) -> Tensor:
+        """k(x, D) A^-1 k(D, x) for a few points, (m,): a sum of squares."""
+        return self.factor.half_solve(self.cross(X).mT.to(self.factor.L)).square().sum(0)
+
+    def explained_covariance(self, cross: Tensor) -> Tensor:
+        """k(X, D) A^-1 k(D, X), from k(X, D)."""
+        half = self.factor.half_solve(cross.mT.to(self.factor.L))
+        return half.mT @ half
+
+    def extended(self, more: Observations) -> ExactPosterior:
+        """The posterior given these data and `more`: equal to conditioning on all at once, at a lower cost."""
+        if self.data.square:
+            raise InputError("Rows cannot be added to a precomputed Gram matrix.")
+        started = time.perf_counter()
+        cross = torch.as_tensor(self.place.gram(self.kernel, more.X, self.data.X).dense()).to(torch.float64)
+        corner = covariance(self.kernel, self.noise, more, self.place)
+        factor = self.factor.extended(cross, corner)
+        data = self.data.followed_by(more)
+        grown = self.condition(
+            self.kernel, self.noise, data, self.mean_function.mean, self.place, factor, f"{len(more):,} rows were added"
+        )
+        grown.report = SolverReport(**(vars(grown.report) | {"seconds": time.perf_counter() - started}))
+        return grown
+
+    def leave_one_out(self) -> LeaveOneOut:
+        r"""Means, deviations and log densities of each observation given all others, in closed form,
+
+        .. math:: \mu_i = y_i - a_i / G_{ii}, \qquad \sigma_i^2 = 1 / (A^{-1})_{ii},
+            \qquad G = A^{-1} - A^{-1} H (H^T A^{-1} H)^{-1} H^T A^{-1},
+
+        in which the coefficients of the mean are found again without the row (G = A^-1 where there are none).
+
+        References: Rasmussen and Williams, 2006, section 5.4.2; Dubrule, *Cross validation of kriging in a unique
+        neighborhood*, 1983.
+        """
+        inverse = self.factor.inverse().diagonal()
+        centring = Centring.of(self.mean_function.mean, self.data.X, self.data.Y)
+        G = inverse.clone()
+        if centring.H.shape[1]:
+            S_H = self.solve(centring.H)
+            G -= ((S_H @ centring.inverse_normal(S_H.to(centring.H)).to(S_H)) * S_H).sum(1)
+        floor = torch.finfo(torch.float64).eps * inverse
+        Y = self.data.Y.to(G)
+        mean = Y - self.weights.to(G) / torch.maximum(G, floor).unsqueeze(1)
+        variance = (1.0 / inverse).unsqueeze(1).expand_as(mean)
+        log_density = -0.5 * ((Y - mean).square() / variance + variance.log() + math.log(2.0 * math.pi))
+        return LeaveOneOut(mean, variance.sqrt(), log_density)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_factor": None}
+
+
+def _refined(
+    factor: Factor, rhs: Tensor, kernel: Kernel, noise: float, data: Observations, place: Placement
+) -> tuple[Tensor, float, int]:
+    """A^-1 rhs with jitter refined away as far as it goes, the relative residual, and the number of refinements."""
+    operator, row_noise = place.gram(kernel, data.X), data.row_noise(noise).to(factor.L).unsqueeze(1)
+    size = rhs.norm(dim=0).clamp(min=torch.finfo(torch.float64).tiny)
+
+    def residual_of(x: Tensor) -> tuple[Tensor, float]:
+        r = rhs - operator.matmul(x).to(rhs) - row_noise * x
+        return r, float((r.norm(dim=0) / size).max())
+
+    x = factor.solve(rhs)
+    r, residual = residual_of(x)
+    steps = 0
+    while factor.jitter and steps < REFINEMENTS:
+        better = x + factor.solve(r)
+        r_better, smaller = residual_of(better)
+        if not smaller < 0.5 * residual:
+            break
+        x, r, residual, steps = better, r_better, smaller, steps + 1
+    return x, residual, steps

@@ -1,0 +1,87 @@
+"""The method for data whose covariance is too large to be trained with: products instead of factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import ModelFileError
+from mercer.core.memory import resolve_budget
+from mercer.core.results import SolverReport
+from mercer.kernels import Kernel
+from mercer.operators.placement import Placement
+from mercer.processes.evidence import Evidence
+from mercer.processes.exact_posterior import ExactPosterior
+from mercer.processes.hyperparameters import Hyperparameters
+from mercer.processes.iterative_evidence import IterativeEvidence
+from mercer.processes.iterative_posterior import TOLERANCE, IterativePosterior
+from mercer.processes.means import FittedMean, Mean
+from mercer.processes.observations import Observations
+from mercer.processes.posterior import Posterior
+from mercer.processes.probed_evidence import ProbedEvidence
+from mercer.solvers.choose import memory_needed
+from mercer.solvers.pcg import PCG
+
+
+@dataclass(frozen=True)
+class Iterative:
+    """Nothing of the size of two covariances is stored, and where one does not fit the memory budget, nothing of the
+    size of one: systems are then solved by conjugate gradients, and log-determinants come from Lanczos quadrature.
+
+    Where one covariance fits, its Cholesky factor gives the exact likelihood, the mean and the variances, and gradients
+    of the log-determinant come from samples. The report says which it is.
+
+    Attributes
+    ----------
+    place : where products run; the factor is float64 in any case.
+    dense : whether a factor may be used.
+    seed : of probes and preconditioners.
+    """
+
+    place: Placement
+    dense: bool = True
+    seed: int = 0
+    name: str = "iterative"
+    gain: float = 3e-4
+
+    def evidence(self, data: Observations, hyperparameters: Hyperparameters, mean: Mean) -> Evidence:
+        if self._factor_fits(data):
+            return ProbedEvidence(data, hyperparameters, mean, self._in_float64, seed=self.seed)
+        return IterativeEvidence(data, hyperparameters, mean, self.place, seed=self.seed)
+
+    def posterior(self, kernel: Kernel, noise: float, data: Observations, mean: Mean, reason: str = "") -> Posterior:
+        if self._factor_fits(data):
+            words = "; ".join(filter(None, [reason, "one dense factor fits the memory budget"]))
+            return ExactPosterior.condition(kernel, noise, data, mean, self._in_float64, reason=words)
+        return IterativePosterior.condition(kernel, noise, data, mean, self.place, self._solver, reason)
+
+    def restored(
+        self,
+        kernel: Kernel,
+        noise: float,
+        data: Observations,
+        mean: FittedMean,
+        weights: Tensor,
+        report: SolverReport,
+        arrays: dict[str, Tensor],
+    ) -> Posterior:
+        """The posterior of a model file, solved by what its report names."""
+        if len(weights) != len(data) or arrays:
+            raise ModelFileError(f"there are {len(weights)} weights for {len(data)} rows, or arrays too many")
+        if report.solver == "cholesky":
+            return ExactPosterior(kernel, noise, data, mean, weights, self._in_float64, report)
+        return IterativePosterior(kernel, noise, data, mean, weights, self.place, report, self._solver)
+
+    def _factor_fits(self, data: Observations) -> bool:
+        budget = resolve_budget(self.place.memory_budget, self.place.device)
+        return self.dense and memory_needed(len(data), "cholesky", data.n_targets) <= budget
+
+    @property
+    def _in_float64(self) -> Placement:
+        return replace(self.place, dtype=torch.float64)
+
+    @property
+    def _solver(self) -> PCG:
+        return PCG(tol=TOLERANCE, seed=self.seed, memory_budget=self.place.memory_budget)

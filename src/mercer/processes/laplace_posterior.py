@@ -1,0 +1,136 @@
+"""The posterior of latent functions by Laplace's approximation, and the probabilities of classes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.memory import require, resolve_budget
+from mercer.core.results import SolverReport
+from mercer.kernels import Kernel
+from mercer.kernels.pair import DiagonalPair
+from mercer.operators.placement import Placement
+from mercer.processes.averages import mean_sigmoid, mean_softmax
+from mercer.processes.curvature import Curvature
+from mercer.processes.laplace import Labels, find_mode, prior_covariance
+from mercer.processes.methods import TILES
+from mercer.processes.observations import Observations
+from mercer.processes.posterior import LARGEST_TILE
+from mercer.processes.pull_back import TILE_NUMBERS
+
+
+class LaplacePosterior:
+    r"""Latent functions given labels, normal with
+
+    .. math:: \mu(x) = k(x, D)\, a, \qquad c(x, x) = k(x, x) - k(x, D)\, R\, k(D, x),
+
+    with the weights a and the matrix R of the mode. The matrices are made when first needed and not part of pickles.
+
+    Attributes
+    ----------
+    kernel : of the prior, the same for each function.
+    data : points and codes of their classes.
+    n_classes : number of classes.
+    weights : a, (n, outputs).
+    place : where products run.
+    report : how the mode was found.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        data: Observations,
+        n_classes: int,
+        weights: Tensor,
+        place: Placement,
+        report: SolverReport,
+        curvature: Curvature | None = None,
+    ) -> None:
+        self.kernel, self.data, self.n_classes = kernel, data, n_classes
+        self.weights, self.place, self.report, self._curvature = weights, place, report, curvature
+
+    @classmethod
+    def condition(
+        cls, kernel: Kernel, data: Observations, n_classes: int, place: Placement
+    ) -> tuple[LaplacePosterior, float]:
+        """The process with that kernel given labels, and the approximate log marginal likelihood."""
+        started = time.perf_counter()
+        data = data.to(place.device)
+        mode = find_mode(prior_covariance(kernel, data.X, place), Labels(data.Y[:, 0], n_classes))
+        report = SolverReport(
+            solver="newton",
+            converged=mode.converged,
+            residual=mode.residual,
+            iterations=mode.steps,
+            seconds=time.perf_counter() - started,
+            reason="Laplace approximation, " + ("one function" if n_classes == 2 else f"{n_classes} functions"),
+        )
+        return cls(kernel, data, n_classes, mode.weights, place, report, mode.curvature), mode.log_evidence
+
+    @property
+    def curvature(self) -> Curvature:
+        """W and R at the mode."""
+        if self._curvature is None:
+            K = prior_covariance(self.kernel, self.data.X, self.place)
+            self._curvature = Labels(self.data.Y[:, 0], self.n_classes).curvature(K, K @ self.weights)
+        return self._curvature
+
+    def latent(self, X: Points) -> tuple[Tensor, Tensor]:
+        """Means (m, outputs) and covariances (m, outputs, outputs) of the functions at each point."""
+        means, covariances = [], []
+        for part in self._tiles(X):
+            cross = torch.as_tensor(self.place.gram(self.kernel, part, self.data.X).dense()).to(torch.float64)
+            prior = self.kernel.on(DiagonalPair(part)).to(cross)
+            means.append(cross @ self.weights)
+            covariance = -self.curvature.explained(cross)
+            covariance.diagonal(dim1=1, dim2=2).add_(prior.unsqueeze(1))
+            covariance.diagonal(dim1=1, dim2=2).clamp_(min=0.0)
+            covariances.append(covariance)
+        return torch.cat(means), torch.cat(covariances)
+
+    def probabilities(self, X: Points) -> Tensor:
+        """The probability of each class, averaged over the functions, (m, classes)."""
+        mean, covariance = self.latent(X)
+        if self.n_classes > 2:
+            return mean_softmax(mean, covariance)
+        variance = covariance[:, 0]
+        return torch.cat([mean_sigmoid(-mean, variance), mean_sigmoid(mean, variance)], dim=1)
+
+    def _tiles(self, X: Points) -> Iterator[Points]:
+        """X in parts for which k(X, D) and what is made of it fit the budget."""
+        budget = resolve_budget(self.place.memory_budget, self.place.device)
+        row = 8 * len(self.data) * (3 + 2 * self.weights.shape[1])
+        require(row, budget, f"the covariance of one point with {len(self.data):,} rows")
+        size = max(1, min(budget, LARGEST_TILE) // row)
+        for start in range(0, len(X), size):
+            yield X.take(slice(start, start + size))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_curvature": None}
+
+
+def check_memory(n: int, n_classes: int, learn: bool, place: Placement) -> None:
+    """An error that says how many rows would fit, where the matrices for n do not."""
+    budget = resolve_budget(place.memory_budget, place.device)
+    matrices, tiles = laplace_matrices(n_classes, learn), 8 * TILES * TILE_NUMBERS["cpu"] if learn else 0
+    tiles = min(tiles, 8 * TILES * n * n)
+    most = int((max(budget - tiles, 0) / (8 * matrices)) ** 0.5)
+    what = f"Laplace's approximation for {n:,} rows and {n_classes} classes, {matrices} matrices of float64,"
+    advice = f"At most {most:,} rows fit; KernelClassifier takes any number."
+    require(8 * matrices * n * n + tiles, budget, what, advice)
+
+
+def laplace_matrices(n_classes: int, learn: bool) -> int:
+    """The n x n matrices that are held at once, with gradients where hyperparameters are learned.
+
+    >>> laplace_matrices(2, learn=True), laplace_matrices(10, learn=True)
+    (5, 27)
+    """
+    if n_classes == 2:
+        return 5 if learn else 4
+    return 2 * n_classes + 7 if learn else n_classes + 5

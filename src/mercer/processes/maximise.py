@@ -1,0 +1,184 @@
+"""Hyperparameters by the gradient of the marginal likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from mercer.core.errors import NotPositiveDefiniteError
+from mercer.processes.evidence import Evidence
+from mercer.processes.hyperparameters import Hyperparameters
+
+FEW_ROWS = 500
+"""Rows on which starts are screened."""
+SPREAD = {"length_scale": np.log(10.0), "noise": np.log(100.0)}
+"""Restarts draw logs this far either way from the start; other parameters by a factor of three."""
+EVALUATIONS = 2  # of the likelihood, at most, for each iteration
+SMALLEST_GAIN = 1e-7  # of the log likelihood, relative, in one iteration
+SCREENING_GAIN = 1e-6  # the same on few rows
+MARGIN = 3.0
+"""By which the end of a random start must be more likely, in nats: a Bayes factor of twenty."""
+FAILED = 1e25
+"""Stands for minus the likelihood where that cannot be computed."""
+
+Progress = Callable[[int, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """Where the marginal likelihood was found to be largest.
+
+    Attributes
+    ----------
+    theta : the logs of the parameters.
+    value : log marginal likelihood there.
+    start_value : log marginal likelihood plus log prior at the first start.
+    history : the best value so far after each iteration on all rows.
+    evaluations : of the likelihood of all rows, over all starts.
+    converged : whether the ascent ended by itself.
+    message : how it ended.
+    """
+
+    theta: np.ndarray
+    value: float
+    start_value: float
+    history: tuple[float, ...]
+    evaluations: int
+    converged: bool
+    message: str
+
+
+class Ascent:
+    """Log likelihood plus log prior as a minimiser sees it, and the best point seen."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.hyperparameters = evidence.hyperparameters
+        self.total, self.value = -np.inf, -np.inf
+        self.theta = self.hyperparameters.start
+        self.history: list[float] = []
+        self.converged, self.message = True, "there was nothing to learn"
+        self._seen: dict[bytes, tuple[float, np.ndarray]] = {}
+
+    @property
+    def evaluations(self) -> int:
+        """Number of different points at which the evidence was asked for."""
+        return len(self._seen)
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the value and minus its gradient."""
+        key = theta.tobytes()
+        if key not in self._seen:
+            self._seen[key] = self._evaluate(theta)
+        return self._seen[key]
+
+    def _evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = self.evidence(theta)
+        if not np.isfinite(value):
+            return FAILED, np.zeros_like(theta)
+        prior, slope = self.hyperparameters.log_prior(theta)
+        if value + prior > self.total:
+            self.total, self.value, self.theta = value + prior, value, np.array(theta)
+        return -(value + prior), -(gradient + slope)
+
+    def run(self, start: np.ndarray, max_iter: int, gain: float, progress: Progress | None = None) -> Ascent:
+        """L-BFGS from a start."""
+        if len(start) == 0:
+            self(start)
+            return self
+
+        def after_iteration(intermediate_result: Any) -> None:
+            self.history.append(self.value)
+            if progress is not None:
+                progress(len(self.history), self.value)
+
+        most = EVALUATIONS * max_iter + 10
+        found = minimize(
+            self,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=self.hyperparameters.bounds.tolist(),
+            callback=after_iteration,
+            options={"maxiter": max_iter, "maxfun": most, "ftol": gain, "gtol": 1e-5},
+        )
+        self.converged = found.nit < max_iter and found.nfev < most
+        words = "no further progress" if self.converged else "stopped at the limit"
+        self.message = f"{'converged' if found.success else words} after {found.nit} iterations"
+        return self
+
+
+def maximise(
+    evidence: Evidence,
+    few: Evidence | None = None,
+    *,
+    n_restarts: int = 0,
+    max_iter: int = 100,
+    tol: float = SMALLEST_GAIN,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Maximum:
+    """The hyperparameters of greatest log marginal likelihood (plus log prior), by L-BFGS on their logs.
+
+    Starts are the one of the hyperparameters and `n_restarts` random ones around it. Where `few` is given, the evidence
+    of some rows, each is followed there, and the end of the best, or the first start where that is better, begins the
+    ascent on all rows. A random start must win by three nats, which keeps learning from explaining noise by
+    coincidences. The best point of an ascent is kept, whatever comes after it.
+
+    References: Byrd, Lu, Nocedal and Zhu, *A limited memory algorithm for bound constrained optimization*, 1995; Kass
+    and Raftery, *Bayes factors*, 1995.
+    """
+    hyper = evidence.hyperparameters
+    starts = [hyper.start, *random_starts(hyper, n_restarts, seed)]
+    if few is None:
+        ends = [Ascent(evidence).run(start, max_iter, tol, progress) for start in starts]
+        chosen = best_of(ends)
+        start_value, evaluations = -ends[0](starts[0])[0], sum(end.evaluations for end in ends)
+    else:
+        screened = best_of([Ascent(few).run(start, max_iter, max(tol, SCREENING_GAIN)) for start in starts])
+        chosen = Ascent(evidence)
+        chosen(starts[0])
+        start_value = chosen.total
+        chosen(screened.theta)
+        chosen.run(chosen.theta, max_iter, tol, progress)
+        evaluations = chosen.evaluations
+    if not np.isfinite(chosen.total):
+        raise NotPositiveDefiniteError(
+            f"The marginal likelihood of {hyper.kernel!r} could not be computed: the covariance of the data is not "
+            "finite or not positive definite. Test the kernel with mercer.testing.check_kernel, or use a larger noise."
+        )
+    return Maximum(
+        theta=chosen.theta,
+        value=chosen.value,
+        start_value=start_value,
+        history=tuple(chosen.history),
+        evaluations=evaluations,
+        converged=chosen.converged,
+        message=chosen.message,
+    )
+
+
+def best_of(ends: list[Ascent]) -> Ascent:
+    """The first ascent, unless another one is better by a margin."""
+    best = max(ends, key=lambda end: end.total)
+    return best if best.total > ends[0].total + MARGIN else ends[0]
+
+
+def random_starts(hyper: Hyperparameters, count: int, seed: int) -> list[np.ndarray]:
+    """Random points around the start, within the bounds."""
+    rng = np.random.default_rng(seed)
+    reach = np.full(len(hyper), np.log(3.0))
+    for name, far in SPREAD.items():
+        reach[hyper.mask(name)] = far
+    low, high = hyper.bounds[:, 0], hyper.bounds[:, 1]
+    starts = []
+    for _ in range(count):
+        shift = rng.uniform(-1.0, 1.0, size=len(hyper))
+        widths = hyper.mask("length_scale")
+        shift[widths] = 0.5 * shift[widths] + 0.5 * rng.uniform(-1.0, 1.0)  # mostly all of them together
+        starts.append(np.clip(hyper.start + reach * shift, low, high))
+    return starts

@@ -1,0 +1,132 @@
+"""Ways to condition a Gaussian process on data: each gives an evidence and a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from mercer.core.errors import ModelFileError
+from mercer.core.memory import readable, resolve_budget
+from mercer.core.results import SolverReport
+from mercer.kernels import Kernel
+from mercer.operators.placement import Placement
+from mercer.processes.evidence import Evidence, ExactEvidence
+from mercer.processes.exact_posterior import ExactPosterior
+from mercer.processes.hyperparameters import Hyperparameters
+from mercer.processes.iterative import Iterative
+from mercer.processes.maximise import SMALLEST_GAIN
+from mercer.processes.means import FittedMean, Mean
+from mercer.processes.observations import Observations
+from mercer.processes.posterior import Posterior
+from mercer.processes.pull_back import TILE_NUMBERS
+from mercer.processes.sparse import Sparse
+
+
+class Method(Protocol):
+    """How the covariance of the data is handled."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def gain(self) -> float:
+        """The relative change of the evidence at which learning ends."""
+
+    def evidence(self, data: Observations, hyperparameters: Hyperparameters, mean: Mean) -> Evidence:
+        """The log marginal likelihood of the data as a function of theta."""
+
+    def posterior(self, kernel: Kernel, noise: float, data: Observations, mean: Mean, reason: str = "") -> Posterior:
+        """The process given the data."""
+
+    def restored(
+        self,
+        kernel: Kernel,
+        noise: float,
+        data: Observations,
+        mean: FittedMean,
+        weights: Tensor,
+        report: SolverReport,
+        arrays: dict[str, Tensor],
+    ) -> Posterior:
+        """The posterior of a model file; `arrays` are its `extra_arrays`."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Dense Cholesky factors in float64."""
+
+    place: Placement
+    name: str = "exact"
+    gain: float = SMALLEST_GAIN
+
+    def evidence(self, data: Observations, hyperparameters: Hyperparameters, mean: Mean) -> ExactEvidence:
+        return ExactEvidence(data, hyperparameters, mean, self.place)
+
+    def posterior(
+        self, kernel: Kernel, noise: float, data: Observations, mean: Mean, reason: str = ""
+    ) -> ExactPosterior:
+        return ExactPosterior.condition(kernel, noise, data, mean, self.place, reason=reason)
+
+    def restored(
+        self,
+        kernel: Kernel,
+        noise: float,
+        data: Observations,
+        mean: FittedMean,
+        weights: Tensor,
+        report: SolverReport,
+        arrays: dict[str, Tensor],
+    ) -> ExactPosterior:
+        if len(weights) != len(data) or arrays:
+            raise ModelFileError(f"there are {len(weights)} weights for {len(data)} rows, or arrays too many")
+        return ExactPosterior(kernel, noise, data, mean, weights, self.place, report)
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """Settings of an estimator that methods may use.
+
+    Attributes
+    ----------
+    seed : of probe vectors, pivots and inducing points.
+    n_inducing : number of inducing points, None for the method's own.
+    """
+
+    seed: int = 0
+    n_inducing: int | None = None
+
+
+METHODS: dict[str, Callable[[Placement, MethodOptions], Method]] = {
+    "exact": lambda place, options: Exact(place),
+    "iterative": lambda place, options: Iterative(place, seed=options.seed),
+    "sgpr": lambda place, options: Sparse(place, options.n_inducing, options.seed),
+}
+"""The methods by name."""
+
+
+TILES = 16
+"""Tiles that the gradient of a kernel holds at a time, for a formula of usual length."""
+
+
+def dense_bytes(n: int, learn: bool) -> int:
+    """What the exact method stores: the factor, and for gradients the inverse and some tiles."""
+    return 8 * n * n * (2 if learn else 1) + (8 * TILES * min(n * n, TILE_NUMBERS["cpu"]) if learn else 0)
+
+
+def choose_method(method: str, n: int, learn: bool, place: Placement) -> tuple[str, str]:
+    """The method's name and why: "auto" is "exact" where its matrices fit the memory budget, else "iterative".
+
+    >>> import torch
+    >>> choose_method("auto", 1000, True, Placement(torch.device("cpu"), torch.float64, "1GiB"))
+    ('exact', 'its matrices of 31.3 MiB fit the memory budget of 1.0 GiB')
+    """
+    if method != "auto":
+        return method, "as asked for"
+    needed, budget = dense_bytes(n, learn), resolve_budget(place.memory_budget, place.device)
+    if needed <= budget:
+        return "exact", f"its matrices of {readable(needed)} fit the memory budget of {readable(budget)}"
+    words = f"dense matrices of {readable(needed)} do not fit the memory budget of {readable(budget)}"
+    return "iterative", words

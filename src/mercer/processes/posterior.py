@@ -1,0 +1,139 @@
+"""A Gaussian process conditioned on data is a Gaussian process: its mean, variance and covariance anywhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.memory import require, resolve_budget
+from mercer.core.results import SolverReport
+from mercer.kernels import Kernel
+from mercer.kernels.pair import DensePair, DiagonalPair
+from mercer.operators.placement import Placement
+from mercer.processes.means import FittedMean
+from mercer.processes.observations import Observations
+
+LARGEST_TILE = 2**28
+"""Bytes of the rows of k(X, D) that are held at a time, where the budget allows more."""
+GPU_TILE = 16
+"""Times as much on a GPU."""
+
+
+class Posterior(ABC):
+    r"""The process given the data, with A = K + Sigma and weights a = A^-1 (y - m),
+
+    .. math:: \mu(x) = m(x) + k(x, D)\, a, \qquad c(x, x') = k(x, x') - k(x, D)\, A^{-1} k(D, x').
+
+    A subclass says how systems with A are solved. Values are of the process itself, without noise. Everything is in
+    float64; gradients flow to points that require them.
+
+    Attributes
+    ----------
+    kernel, noise : of the prior; `noise` is the variance that all rows share.
+    data : the observations.
+    mean_function : the prior mean with its coefficients.
+    weights : a, (n, t).
+    place : where products run.
+    report : how the weights were found.
+    clamped : number of variances below zero by rounding so far, that were given out as zero.
+    """
+
+    kernel: Kernel
+    noise: float
+    data: Observations
+    mean_function: FittedMean
+    weights: Tensor
+    place: Placement
+    report: SolverReport
+    clamped: int = 0
+
+    @abstractmethod
+    def solve(self, B: Tensor) -> Tensor:
+        """A^-1 B for B of shape (n, k)."""
+
+    @abstractmethod
+    def log_marginal_likelihood(self) -> float:
+        """The log density of the data, summed over targets."""
+
+    @property
+    def centres(self) -> Points:
+        """The points at which kernels make up the mean, `weights` times: the rows of the data."""
+        return self.data.X
+
+    def update(self, drawn: Tensor, normal: Tensor) -> Tensor:
+        """A^-1 (g + noise) for values g (n, k) of prior functions at the centres, with noise from normal numbers."""
+        noise = self.data.row_noise(self.noise).sqrt().unsqueeze(1)
+        return self.solve(drawn + noise * normal.to(noise))
+
+    def mean(self, X: Points) -> Tensor:
+        """The mean, (m, t)."""
+        m = self.mean_function(X)
+        if self.differentiable(X):
+            return m + self.cross(X).to(m) @ self.weights.to(m)
+        product = self.place.gram(self.kernel, X, self.centres).matmul(self.weights.to(self.place.device))
+        return m + product.to(m)
+
+    def variance(self, X: Points) -> Tensor:
+        """The variance of the process, (m,), never below zero."""
+        parts = [self.prior_variance(part) - self.explained(part) for part in self.tiles(X)]
+        values = torch.cat(parts)
+        self.clamped += int((values.detach() < 0).sum())
+        return values.clamp(min=0.0)
+
+    def covariance(self, X: Points) -> Tensor:
+        """The covariance of the process, (m, m)."""
+        m = len(X)
+        budget = resolve_budget(self.place.memory_budget, self.place.device)
+        advice = "Ask for return_std, which takes rows in parts, or for fewer points."
+        require(8 * (2 * m * m + m * len(self.centres)), budget, f"the covariance of {m:,} points", advice)
+        if self.differentiable(X):
+            prior = self.kernel.on(DensePair(X)).to(torch.float64)
+        else:
+            prior = torch.as_tensor(self.place.gram(self.kernel, X).dense()).to(torch.float64)
+        cross = self.cross(X)
+        found = prior - self.explained_covariance(cross)
+        return 0.5 * (found + found.mT)
+
+    def explained_covariance(self, cross: Tensor) -> Tensor:
+        """k(X, D) A^-1 k(D, X), from k(X, D)."""
+        return cross @ self.solve(cross.mT)
+
+    def explained(self, X: Points) -> Tensor:
+        """k(x, D) A^-1 k(D, x) for a few points, (m,)."""
+        cross = self.cross(X)
+        return (cross * self.solve(cross.mT).mT).sum(1)
+
+    def extra_arrays(self) -> dict[str, Tensor]:
+        """What a model file must hold besides data, weights and mean."""
+        return {}
+
+    def prior_variance(self, X: Points) -> Tensor:
+        """k(x, x), (m,)."""
+        return self.kernel.on(DiagonalPair(X)).to(device=self.place.device, dtype=torch.float64)
+
+    def cross(self, X: Points) -> Tensor:
+        """k(X, D) as a matrix (m, n)."""
+        if self.differentiable(X):
+            D = self.centres.values.to(device=X.values.device, dtype=torch.float64)
+            x = Points(X.values.to(torch.float64), X.names)
+            return self.kernel.on(DensePair(x, Points(D, self.centres.names)))
+        return torch.as_tensor(self.place.gram(self.kernel, X, self.centres).dense()).to(torch.float64)
+
+    def tiles(self, X: Points) -> Iterator[Points]:
+        """X in parts for which k(X, D) and a copy fit the budget."""
+        budget = resolve_budget(self.place.memory_budget, self.place.device)
+        row = 8 * 4 * len(self.centres)
+        require(row, budget, f"the covariance of one point with {len(self.centres):,} rows")
+        largest = LARGEST_TILE * (GPU_TILE if self.place.device.type == "cuda" else 1)
+        size = max(1, min(budget, largest) // row)
+        for start in range(0, len(X), size):
+            yield X.take(slice(start, start + size))
+
+    @staticmethod
+    def differentiable(X: Points) -> bool:
+        """Whether gradients of the points are wanted."""
+        return X.is_tensor and X.values.requires_grad and torch.is_grad_enabled()

@@ -1,0 +1,81 @@
+"""The method of inducing points: an approximation whose cost is linear in the number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import InputError, ModelFileError
+from mercer.core.results import SolverReport
+from mercer.kernels import Kernel
+from mercer.operators.placement import Placement
+from mercer.processes.hyperparameters import Hyperparameters
+from mercer.processes.maximise import SMALLEST_GAIN
+from mercer.processes.means import FittedMean, Mean
+from mercer.processes.observations import Observations
+from mercer.processes.sparse_evidence import SparseEvidence, inducing_points
+from mercer.processes.sparse_posterior import SparsePosterior
+
+N_INDUCING = 500
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Titsias' bound and posterior (SGPR).
+
+    Attributes
+    ----------
+    place : where to compute; in float64 in any case.
+    n_inducing : number of inducing points, None for 500. They are rows that represent the others, chosen for the kernel
+        at its start while learning, and again for the kernel that was learned.
+    seed : of their choice.
+    """
+
+    place: Placement
+    n_inducing: int | None = None
+    seed: int = 0
+    name: str = "sgpr"
+    gain: float = SMALLEST_GAIN
+
+    def evidence(self, data: Observations, hyperparameters: Hyperparameters, mean: Mean) -> SparseEvidence:
+        return SparseEvidence(data, hyperparameters, mean, self._in_float64, self._count, self.seed)
+
+    def posterior(
+        self, kernel: Kernel, noise: float, data: Observations, mean: Mean, reason: str = ""
+    ) -> SparsePosterior:
+        Z = inducing_points(kernel, noise, data, self._in_float64, self._count, self.seed)
+        return SparsePosterior.condition(kernel, noise, data, mean, self._in_float64, Z, reason)
+
+    def restored(
+        self,
+        kernel: Kernel,
+        noise: float,
+        data: Observations,
+        mean: FittedMean,
+        weights: Tensor,
+        report: SolverReport,
+        arrays: dict[str, Tensor],
+    ) -> SparsePosterior:
+        """The posterior of a model file."""
+        Z = arrays.get("inducing")
+        if Z is None or len(arrays) > 1 or Z.ndim != 2 or len(Z) != len(weights):
+            raise ModelFileError("inducing points are missing, or do not fit the weights")
+        if not data.X.is_tensor or Z.shape[1] != data.X.values.shape[1]:
+            raise ModelFileError(f"inducing points of shape {tuple(Z.shape)} do not fit the rows")
+        points = Points(Z.to(torch.float64), data.X.names)
+        return SparsePosterior(kernel, noise, data, mean, weights, self._in_float64, report, points)
+
+    @property
+    def _count(self) -> int:
+        if self.n_inducing is None:
+            return N_INDUCING
+        if isinstance(self.n_inducing, bool) or not self.n_inducing >= 1:
+            raise InputError(f"n_inducing={self.n_inducing!r}: must be an integer >= 1, or None to choose.")
+        return int(self.n_inducing)
+
+    @property
+    def _in_float64(self) -> Placement:
+        return replace(self.place, dtype=torch.float64)

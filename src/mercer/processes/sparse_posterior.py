@@ -1,0 +1,137 @@
+"""The posterior from inducing points."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.results import SolverReport
+from mercer.kernels import Kernel
+from mercer.kernels.pair import DensePair
+from mercer.operators.placement import Placement
+from mercer.processes.means import Centring, FittedMean, Mean
+from mercer.processes.observations import Observations
+from mercer.processes.posterior import Posterior
+from mercer.processes.sparse_evidence import Sums, block_sums, blocks_of, bound, total, with_jitter
+
+
+class SparsePosterior(Posterior):
+    r"""The variational posterior of inducing points Z (SGPR),
+
+    .. math:: \mu(x) = m(x) + k(x, Z) (K_{uu} + \Phi)^{-1} K_{uf} \Sigma^{-1} (y - m), \qquad
+        c(x, x') = k(x, x') - k(x, Z) \left( K_{uu}^{-1} - (K_{uu} + \Phi)^{-1} \right) k(Z, x'),
+
+    with :math:`\Phi = K_{uf} \Sigma^{-1} K_{fu}`. It is the exact posterior of pseudo-observations at Z whose noise has
+    the covariance :math:`K_{uu} \Phi^{-1} K_{uu}`, and `solve` inverts the covariance of these. Equal to the exact
+    posterior where Z are all rows; else its variances are, as a rule, too large.
+
+    References: Titsias, *Variational learning of inducing variables in sparse Gaussian processes*, 2009.
+
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.processes.means import ZeroMean
+    >>> place = Placement(torch.device("cpu"), torch.float64)
+    >>> X = Points(torch.zeros(1, 1).double())
+    >>> data = Observations(X, torch.ones(1, 1).double())
+    >>> given = SparsePosterior.condition(Gaussian(), 1.0, data, ZeroMean(), place, Z=X)
+    >>> given.mean(X), given.variance(X)
+    (tensor([[0.5000]], dtype=torch.float64), tensor([0.5000], dtype=torch.float64))
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        noise: float,
+        data: Observations,
+        mean_function: FittedMean,
+        weights: Tensor,
+        place: Placement,
+        report: SolverReport,
+        Z: Points,
+    ) -> None:
+        self.kernel, self.noise, self.data, self.mean_function = kernel, noise, data, mean_function
+        self.weights, self.place, self.report, self.Z = weights, place, report, Z
+        self._basis: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def condition(
+        cls,
+        kernel: Kernel,
+        noise: float,
+        data: Observations,
+        mean: Mean,
+        place: Placement,
+        Z: Points,
+        reason: str = "",
+    ) -> SparsePosterior:
+        """The process with that kernel, noise and mean, given the data, by way of Z."""
+        started = time.perf_counter()
+        centring = Centring.of(mean, data.X, data.Y)
+        empty = FittedMean(mean, data.Y.new_zeros(centring.H.shape[1], data.n_targets))
+        report = SolverReport("sgpr", True, 0.0)
+        made = cls(kernel, noise, data, empty, data.Y, place, report, Z)
+        t, sums = data.n_targets, made._sums()
+        root, values = made._spectrum(sums)
+        C = root.mT @ sums.products
+        G = sums.targets - C.mT @ (C / (1.0 + values).unsqueeze(1))
+        coef = torch.linalg.pinv(G[t:, t:], hermitian=True) @ G[t:, :t]
+        made.mean_function = FittedMean(mean, coef.to(data.Y))
+        fitted = torch.cat([torch.eye(t).to(coef), -coef])
+        made.weights = (root @ ((C @ fitted) / (1.0 + values).unsqueeze(1))).to(data.Y)
+        words = "; ".join(filter(None, [reason, f"an approximation with {len(Z):,} inducing points"]))
+        made.report = SolverReport("sgpr", True, 0.0, seconds=time.perf_counter() - started, reason=words)
+        return made
+
+    @property
+    def centres(self) -> Points:
+        return self.Z
+
+    def solve(self, B: Tensor) -> Tensor:
+        root, values = self.basis
+        return root @ ((values / (1.0 + values)).unsqueeze(1) * (root.mT @ B.to(root)))
+
+    def explained(self, X: Points) -> Tensor:
+        root, values = self.basis
+        return (self.cross(X).to(root) @ root).square() @ (values / (1.0 + values))
+
+    def update(self, drawn: Tensor, normal: Tensor) -> Tensor:
+        root, values = self.basis
+        noise = root @ ((values.sqrt() / (1.0 + values)).unsqueeze(1) * normal.to(root))
+        return self.solve(drawn) + noise
+
+    def log_marginal_likelihood(self) -> float:
+        """A lower bound of the log density of the data, summed over targets."""
+        K = with_jitter(self.kernel.on(DensePair(self.Z)))
+        return float(bound(K, self._sums(), *self.data.Y.shape))
+
+    def extra_arrays(self) -> dict[str, Tensor]:
+        return {"inducing": self.Z.values}
+
+    @property
+    def basis(self) -> tuple[Tensor, Tensor]:
+        """V and s with V^T K_uu V = I and V^T Phi V = diag(s)."""
+        if self._basis is None:
+            self._spectrum(self._sums())
+        assert self._basis is not None
+        return self._basis
+
+    def _spectrum(self, sums: Sums) -> tuple[Tensor, Tensor]:
+        K = with_jitter(self.kernel.on(DensePair(self.Z)))
+        L = torch.linalg.cholesky(K)
+        inner = torch.linalg.solve_triangular(L, sums.squares, upper=False)
+        inner = torch.linalg.solve_triangular(L, inner.mT, upper=False)
+        values, vectors = torch.linalg.eigh(0.5 * (inner + inner.mT))
+        self._basis = torch.linalg.solve_triangular(L.mT, vectors, upper=True), values.clamp(min=0.0)
+        return self._basis
+
+    def _sums(self) -> Sums:
+        centring = Centring.of(self.mean_function.mean, self.data.X, self.data.Y)
+        noise = torch.tensor(self.noise, dtype=torch.float64, device=self.data.Y.device)
+        with torch.no_grad():
+            blocks = blocks_of(self.data, centring.right_hand_sides, len(self.Z))
+            return total(block_sums(self.kernel, noise, self.Z, *block) for block in blocks)
+
+    def __getstate__(self) -> dict[str, object]:
+        return vars(self) | {"_basis": None}

@@ -1,0 +1,78 @@
+"""The iterative and the sparse method of GaussianProcessRegressor against the exact one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import GaussianProcessRegressor
+from mercer.kernels import Matern
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 2))
+Y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.normal(size=300) + 5.0
+NEW = rng.normal(size=(11, 2))
+KERNEL = 1.5 * Matern(1.5, (1.0, 2.0))
+NARROW = 11 * 300 * 300  # bytes that leave no room for a factor
+FIXED = {"kernel": KERNEL, "noise": 0.04, "optimize": False}
+
+
+def test_given_hyperparameters_give_the_exact_prediction_without_a_matrix():
+    exact = GaussianProcessRegressor(method="exact", **FIXED).fit(X, Y)
+    found = GaussianProcessRegressor(method="iterative", memory_budget=NARROW, **FIXED).fit(X, Y)
+    assert found._posterior.report.solver == "pcg"
+    for latent in (True, False):
+        expected, actual = (m.predict(NEW, return_std=True, latent=latent) for m in (exact, found))
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=2e-3)
+    cov = found.predict(NEW, return_cov=True)[1]
+    np.testing.assert_allclose(cov, exact.predict(NEW, return_cov=True)[1], rtol=0, atol=2e-3)
+    assert found.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=6.0)
+
+
+@pytest.mark.parametrize("options", [{"memory_budget": NARROW}, {}])
+def test_learning_ends_near_the_exact_maximum(options):
+    exact = GaussianProcessRegressor("matern32", method="exact", n_restarts=0).fit(X, Y)
+    found = GaussianProcessRegressor("matern32", method="iterative", n_restarts=0, **options).fit(X, Y)
+    same = GaussianProcessRegressor(found.kernel_, noise=found.noise_, optimize=False, method="exact").fit(X, Y)
+    assert exact.log_marginal_likelihood_ - same.log_marginal_likelihood_ < 1.0
+
+
+def test_all_rows_as_inducing_points_are_exact():
+    exact = GaussianProcessRegressor(method="exact", **FIXED).fit(X, Y)
+    found = GaussianProcessRegressor(method="sgpr", n_inducing=300, **FIXED).fit(X, Y)
+    np.testing.assert_allclose(
+        found.predict(NEW, return_std=True), exact.predict(NEW, return_std=True), rtol=0, atol=1e-6
+    )
+    assert found.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, rel=1e-7)
+
+
+def test_few_inducing_points_learn_too_and_are_said_to_be_an_approximation():
+    found = GaussianProcessRegressor("matern32", method="sgpr", n_inducing=30, n_restarts=0).fit(X, Y)
+    assert found.score(X, Y) > 0.9
+    assert "an approximation with 30 inducing points" in found._posterior.report.reason
+    with pytest.raises(ValueError, match="n_inducing"):
+        GaussianProcessRegressor(method="sgpr", n_inducing=0, **FIXED).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "options", [{"method": "iterative", "memory_budget": NARROW}, {"method": "iterative"}, {"method": "sgpr"}]
+)
+def test_models_go_through_files_and_draw_the_same_functions_after(options, tmp_path):
+    found = GaussianProcessRegressor(**FIXED, **options).fit(X, Y)
+    found.save(tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer")
+    np.testing.assert_allclose(
+        again.predict(NEW, return_std=True), found.predict(NEW, return_std=True), rtol=0, atol=1e-9
+    )
+    functions, others = (m.sample_functions(2, random_state=3)(NEW) for m in (found, again))
+    np.testing.assert_allclose(functions, others, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{"method": "iterative", "memory_budget": NARROW}, {"method": "sgpr", "n_inducing": 300}]
+)
+def test_more_rows_are_as_all_at_once(options):
+    once = GaussianProcessRegressor(**FIXED, **options).fit(X, Y)
+    grown = GaussianProcessRegressor(**FIXED, **options).fit(X[:200], Y[:200]).partial_fit(X[200:], Y[200:])
+    np.testing.assert_allclose(grown.predict(NEW), once.predict(NEW), rtol=0, atol=2e-3)
