@@ -70,9 +70,9 @@ def report(name: str, model, data) -> None:
     )
 
 
-def main(rows: int, landmarks: int, device: str) -> None:
+def main(rows: int, landmarks: int, device: str, tasks: list[str]) -> None:
     agreement(device)
-    for task in ("binary", "seven classes"):
+    for task in tasks:
         X, y, X_test, y_test = covtype(rows)
         data = (X, y, X_test, y_test) if task == "seven classes" else (X, y == 2, X_test, y_test == 2)
         print(f"\n{task}\n| model | rows | fit s | predict s | accuracy | log loss | GiB | how |")
@@ -102,5 +102,6 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--landmarks", type=int, default=6_000)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tasks", nargs="+", default=["binary", "seven classes"])
     options = parser.parse_args()
-    main(options.rows, options.landmarks, options.device)
+    main(options.rows, options.landmarks, options.device, options.tasks)

@@ -1,6 +1,7 @@
 """Gaussian processes on one GPU.
 
-``MERCER_DATA=folder python -m benchmarks.gpu_gaussian_process [peers] [published] [large] [--small]`` prints tables.
+``MERCER_DATA=folder python -m benchmarks.gpu_gaussian_process [parity] [peers] [published] [large] [--small]`` prints
+tables. `parity` compares with GPyTorch at given hyperparameters, in float64 on 700 rows.
 `peers` compares with GPyTorch's defaults in the same run, `published` with published results of exact processes,
 `large` conditions on all rows of levitus_ocean_temp and draws functions. Errors are in units of the standard deviation
 of the training targets, NLL is the mean negative log density of a test target. ``--small`` runs all of it on little
@@ -19,7 +20,7 @@ import torch
 from scipy.stats import norm
 
 from benchmarks.real_data import Split, random_split, split
-from benchmarks.regression_peers import process_with_defaults
+from benchmarks.regression_peers import fixed_process, process_with_defaults
 from mercer import GaussianProcessRegressor
 from mercer.kernels import Matern
 
@@ -63,12 +64,38 @@ def main(arguments: list[str]) -> None:
     names = [name for name in arguments if name != "--small"]
     where = torch.cuda.get_device_name(0) if DEVICE == "cuda" else "CPU"
     print(f"{where}, torch {torch.__version__}", flush=True)
-    parts: dict[str, Callable[[bool], None]] = {"peers": peers, "published": published, "large": large}
+    parts: dict[str, Callable[[bool], None]] = {
+        "parity": parity,
+        "peers": peers,
+        "published": published,
+        "large": large,
+    }
     for name in names or parts:
         print(f"\n== {name}", flush=True)
         started = time.perf_counter()
         parts[name](small)
         print(f"({name}: {time.perf_counter() - started:.0f} s)", flush=True)
+
+
+def parity(small: bool) -> None:
+    """Differences from GPyTorch with the same hyperparameters."""
+    data = split(PEERS[0]).part(700)
+    lengths, signal, noise = np.linspace(1.0, 3.0, data.X.shape[1]), 0.8, 0.05
+    theirs = fixed_process(data, (lengths, signal, noise))
+    if theirs is None:
+        print("  GPyTorch is not installed")
+        return
+    kernel = signal * Matern(1.5, tuple(lengths))
+    model = GaussianProcessRegressor(
+        kernel, mean="zero", noise=noise, optimize=False, standardize=False, device=DEVICE, dtype="float64"
+    ).fit(data.X.astype(np.float64), data.y.astype(np.float64))
+    mean, std = model.predict(data.X_test.astype(np.float64), return_std=True)
+    print(
+        f"  largest difference of means {np.abs(mean - theirs[0]).max():.1e}, of deviations "
+        f"{np.abs(std - theirs[1]).max():.1e}; log marginal likelihood {model.log_marginal_likelihood_:.6f} and "
+        f"{theirs[2]:.6f}",
+        flush=True,
+    )
 
 
 def peers(small: bool) -> None:

@@ -133,6 +133,41 @@ def process_with_defaults(data: Split, device: str, steps: int = 50) -> ProcessF
     return ProcessFit(fitted - started, time.perf_counter() - fitted, mean, std)
 
 
+def fixed_process(data: Split, kernel_parameters: tuple[Any, float, float]) -> tuple[Any, Any, float] | None:
+    """GPyTorch's exact process in float64 with a zero mean and given (length scales, signal, noise), on few rows.
+
+    Mean and standard deviation of the observations at the test rows, and the log marginal likelihood.
+    """
+    try:
+        import gpytorch
+    except ImportError:
+        return None
+    lengths, signal, noise = kernel_parameters
+
+    class Model(gpytorch.models.ExactGP):
+        def __init__(self, X: Tensor, y: Tensor, likelihood: Any) -> None:
+            super().__init__(X, y, likelihood)
+            self.mean_module = gpytorch.means.ZeroMean()
+            matern = gpytorch.kernels.MaternKernel(nu=1.5, ard_num_dims=X.shape[1])
+            self.covar_module = gpytorch.kernels.ScaleKernel(matern)
+
+        def forward(self, X: Tensor) -> Any:
+            return gpytorch.distributions.MultivariateNormal(self.mean_module(X), self.covar_module(X))
+
+    X, y, X_test = (torch.from_numpy(values).double() for values in (data.X, data.y, data.X_test))
+    likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
+    model = Model(X, y, likelihood).double()
+    likelihood.noise, model.covar_module.outputscale = noise, signal
+    model.covar_module.base_kernel.lengthscale = torch.as_tensor(lengths).double().reshape(1, -1)
+    exactly = gpytorch.settings.fast_computations(covar_root_decomposition=False, log_prob=False, solves=False)
+    with exactly, torch.no_grad():
+        evidence = float(gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)(model(X), y)) * len(y)
+        model.eval()
+        likelihood.eval()
+        predicted = likelihood(model(X_test))
+        return predicted.mean.numpy(), predicted.stddev.numpy(), evidence
+
+
 def variational_process(
     data: Split, seconds: float, device: str, inducing: int = 1024, batch: int = 4096
 ) -> PeerFit | None:

@@ -196,6 +196,7 @@ def test_bad_files_are_named_and_nothing_is_written(command, trips, tmp_path, ch
 def test_text_in_all_files_a_truncated_file_and_an_empty_folder_are_named(command, trips, tmp_path):
     (tmp_path / "none").mkdir()
     assert "no .parquet file in the folder none" in command("fit", "none", *FIT).stderr
+    assert "There is no file or folder nowhere" in command("fit", "nowhere", *FIT).stderr
     result = command("fit", "trips", "--target", "price")
     assert "--target price: trips has no column 'price'" in result.stderr
     assert "Its columns: miles, hour, year, fare" in result.stderr

@@ -44,6 +44,8 @@ class StreamedTable:
 
 def why_in_parts(data: Path, settings: Settings) -> str | None:
     """Why the rows of a file or folder are read in parts, None when they are read as a whole."""
+    if not data.exists() and not data.suffix:
+        raise InputError(f"There is no file or folder {data}.")
     if data.is_dir():
         return "a folder is read in parts"
     if settings.checkpoint is not None:

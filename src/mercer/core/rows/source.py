@@ -185,14 +185,14 @@ def picked(source: RowSource, parts: Sequence[Part], chosen: Tensor) -> Chunk:
 
 
 def drawn(n: int, count: int, generator: torch.Generator) -> Tensor:
-    """`count` of the numbers below n, each set equally likely, in order; takes memory for `count` numbers, not for n.
+    """`count` of the numbers below n, each set equally likely, in order; a large n takes no memory.
 
     >>> drawn(10**15, 3, torch.Generator().manual_seed(0)).shape, drawn(2, 3, torch.Generator())
     (torch.Size([3]), tensor([0, 1]))
     """
     if count >= n:
         return torch.arange(n)
-    if count > n // 4:
+    if count > n // 4 or n <= 2**20:
         return torch.randperm(n, generator=generator)[:count].sort().values
     numbers = torch.empty(0, dtype=torch.int64)
     while len(numbers) < count:

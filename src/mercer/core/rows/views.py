@@ -154,7 +154,7 @@ def row_hash(first: int, count: int, seed: int) -> np.ndarray:
     """A number in [0, 1) for each of the rows from `first` on, as good as random (splitmix64 of row and seed).
 
     >>> row_hash(0, 3, seed=0).round(3), row_hash(2, 1, seed=0).round(3)
-    (array([0.883, 0.431, 0.026]), array([0.026]))
+    (array([0.883, 0.432, 0.026]), array([0.026]))
     """
     with np.errstate(over="ignore"):
         z = np.arange(first + 1, first + count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
