@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.rows.source import Chunk, Part, RowSource
@@ -115,8 +114,8 @@ class SelectedRows(View):
 
     def load(self, part: Part) -> Chunk:
         inner = self._inner[part.place]
-        rows = torch.from_numpy(self._chosen(inner))
-        X, targets, weights = (None if values is None else values[rows] for values in self.source.read(inner))
+        rows, chunk = self._chosen(inner), self.source.read(inner)
+        X, targets, weights = (None if values is None else torch.from_numpy(values.numpy()[rows]) for values in chunk)
         assert X is not None
         return Chunk(X, targets, weights)
 
@@ -138,16 +137,13 @@ class ScaledRows(View):
         self.center, self.scale, self.target_mean, self.names = center, scale, float(target_mean), None
 
     def changed(self, chunk: Chunk, part: Part) -> Chunk:
-        X = (chunk.X - self._tensor(self.center)).div_(self._tensor(self.scale)).to(self.dtype)
+        scaled = (chunk.X.numpy() - self.center) / self.scale
+        X = torch.from_numpy(scaled.astype(np.float32 if self.dtype == torch.float32 else np.float64, copy=False))
         return Chunk(X, None if chunk.targets is None else chunk.targets - self.target_mean, chunk.weights)
 
     def identity(self) -> dict[str, Any]:
         numbers = np.concatenate([self.center, self.scale, [self.target_mean]])
         return self.source.identity() | {"scaled": hashlib.sha256(numbers.tobytes()).hexdigest()}
-
-    @staticmethod
-    def _tensor(values: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.asarray(values, dtype=np.float64))
 
 
 def row_hash(first: int, count: int, seed: int) -> np.ndarray:
