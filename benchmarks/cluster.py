@@ -75,9 +75,8 @@ def _all(folder: Path) -> list[Row]:
 
 
 def _cluster(workers: int) -> Any:
-    """A client of a new cluster of processes, which ends with it; their memory is managed as in this process."""
+    """A client of a new cluster of processes, which ends with it."""
     dask.config.set({"distributed.deploy.lost-worker-timeout": "300s"})
-    dask.config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None})
     cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL")
     client = Client(cluster)
     client.run(_warm_up)

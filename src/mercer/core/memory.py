@@ -30,6 +30,8 @@ CONTAINER_FILES = (
 UNKNOWN_FREE = 2 * 1024**3
 """Bytes taken to be free where the system does not say."""
 
+DASK_TRIM_THRESHOLD = "65536"
+
 _given_back = 0.0
 
 _EXPECTED = 'expected a positive number of bytes, text such as "2GiB" or "500 MB", or None for half of what is free'
@@ -110,6 +112,20 @@ def give_back() -> None:
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+@cache
+def keep_buffers() -> None:
+    """Let the allocator keep freed memory for the next buffer, where Dask's default makes workers give it back at once.
+
+    Then every page of every buffer would be asked for anew. A value that a user has set is left alone.
+
+    >>> keep_buffers()
+    """
+    mallopt = getattr(_c_library(), "mallopt", None)
+    if mallopt is not None and os.environ.get("MALLOC_TRIM_THRESHOLD_") == DASK_TRIM_THRESHOLD:
+        mallopt(-3, 2**25)  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD: where glibc goes by itself
+        mallopt(-1, 2**26)
 
 
 @cache

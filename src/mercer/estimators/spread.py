@@ -16,6 +16,7 @@ from mercer.core.arrays import Points
 from mercer.core.devices import choose_device
 from mercer.core.engines import Arrays, Engine, added, grouped, most_rows, sample_with
 from mercer.core.errors import InputError
+from mercer.core.memory import keep_buffers
 from mercer.core.progress import Progress
 from mercer.core.rows import Part, RowSource
 from mercer.estimators.expansion import Expansion, StreamedBlocks
@@ -115,6 +116,7 @@ def _group_total(
     *shared: Any,
 ) -> Arrays:
     """What a worker does, on the device that it has; results travel in the memory of the machine."""
+    keep_buffers()
     expansion, place, device = tools
     place = replace(place, device=choose_device(device))
     blocks = StreamedBlocks(expansion, rows, place, parts=parts)
