@@ -15,7 +15,10 @@ from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Newton
+from mercer.solvers.newton_system import NewtonSystem
 from mercer.solvers.objective import Objective
+from mercer.solvers.pivoted_cholesky import pivoted_cholesky
+from mercer.solvers.products import Products
 from mercer.solvers.row_blocks import RowBlocks
 from mercer.testing.solvers import MatrixSystem
 
@@ -206,3 +209,17 @@ def test_the_root_of_a_joint_loss_is_found_in_parts(sample, monkeypatch):
     for V in torch.eye(3).double():
         image = torch.einsum("nij,nj->ni", H, V.expand(60, 3))
         assert torch.allclose(root.apply(root.transposed(V.expand(60, 3))), image)
+
+
+def test_a_newton_step_with_given_sums_solves_both_of_its_equations(sample):
+    problem = objective("multinomial", sample, intercept=True)
+    generator = torch.Generator().manual_seed(3)
+    f, right = (torch.randn(60, 3, generator=generator).double() for _ in range(2))
+    root, sums = problem.root(f), torch.tensor([0.4, -0.1, -0.3]).double()
+    products = Products.of(MatrixSystem(KERNEL(sample[0])))
+    factor = pivoted_cholesky(products.system, 20, seed=0)
+    system = NewtonSystem.of(products, factor.F, factor.left, root, 0.4, right.shape)
+    v, b, _ = system.solve_with_sums(right, sums, 1e-12)
+    residual = system.product(v.reshape(-1, 1)).reshape(60, 3) + root.transposed(b.expand(60, 3)) - right
+    assert torch.allclose(root.apply(v).sum(0), sums, atol=1e-9)
+    assert float(residual.abs().max()) < 1e-8
