@@ -69,6 +69,20 @@ def test_near_duplicates_keep_their_distance(kernel: Kernel, d: int) -> None:
         assert error(fast.product(V), K @ V.double().cpu()) < NEAR_TOLERANCE
 
 
+def test_a_wide_gaussian_takes_near_points_from_differences() -> None:
+    kernel = Gaussian(4.0)
+    rows = normal(150, 150, 0)
+    x, z = points(rows), points(torch.cat([rows[:2] + 1e-5 * normal(2, 150, 1), normal(130, 150, 2)]))
+    K, fast = reference(kernel, x, z), gram(kernel, x, z)
+    assert not fast.notes
+    for t in ((), (), (3,)):
+        V, W = columns(132, *t), columns(150, *t)
+        assert error(fast.product(V), K @ V.double().cpu()) < TOLERANCE
+        assert error(fast.T.product(W), K.T @ W.double().cpu()) < TOLERANCE
+    assert any(flags.any for flags in fast.operands.flags.values())
+    assert error(dense(fast), K) < TOLERANCE
+
+
 @pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(1.5)])
 @pytest.mark.parametrize(("radius", "word"), [(60.0, "three-term"), (3e4, "differences")])
 def test_wide_data_take_a_slower_path_and_say_so(kernel: Kernel, radius: float, word: str) -> None:

@@ -26,15 +26,13 @@ PROGRAMS = 132 * 16
 def multiply(data: Operands, V: Tensor) -> Tensor:
     """K V in float64 for V of shape (columns, t), at most `MOST_COLUMNS`, with the padded rows of `data`."""
     chosen = _tile(data, V.shape[1])
-    if data.weights is not None:
-        left, right = data.weights
-        V = (right[: len(V), None] * V).float()
-        return _launch(data, chosen, data.C, "NO", V) * (data.text.factor * left).unsqueeze(1)
     if data.exact is None:
         return _launch(data, chosen, data.C, "NO", V) * data.text.factor
-    known = (chosen.BM, chosen.BN) in data.flags
-    flags = data.flags.setdefault((chosen.BM, chosen.BN), Flags(data, chosen))
-    total = _launch(data, chosen, flags.tiles, "SKIP" if known else "WRITE", V)
+    size = chosen.BM, chosen.BN
+    known = size in data.flags
+    flags = data.flags.setdefault(size, Flags(data, chosen))
+    mode = "WRITE" if not known else "SKIP" if flags.any else "NO"
+    total = _launch(data, chosen, flags.tiles, mode, V)
     if flags.any:
         total += _launch(data.exact, chosen.with_differences(), flags.tiles, "ONLY", V)
     return total * data.text.factor
@@ -45,6 +43,9 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
 
     n, m = data.shape
     t = V.shape[1]
+    left, right = data.weights or (None, None)
+    if right is not None:
+        V = (right[: len(V), None] * V).float()
     span, spans = _spans(n // chosen.BM, m, chosen)
     arrays = data.A, data.B, data.P, data.Q, data.C, flags
     options = _options(data, chosen, "STAGES") | {"FLAGGED": getattr(kernels, flagged)}
@@ -60,7 +61,8 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
         out = torch.empty(spans, n, T, device=V.device)
         options |= {"T": T, "TERM": kernels.term_type()}
         kernels.product_many[grid](*arrays, _three_terms(V, m, T), out, n, m, span, **options)
-    return out.sum(0, dtype=torch.float64)[:, :t]
+    total = out.sum(0, dtype=torch.float64)[:, :t]
+    return total if left is None else total * left.unsqueeze(1)
 
 
 def bytes_of_product(shape: tuple[int, int], t: int) -> int:
@@ -88,8 +90,9 @@ def dense(data: Operands, rows: Tensor, columns: Tensor) -> Tensor:
         arrays = operands.A, operands.B, operands.P, operands.Q, operands.C, flags, out
         grid = (n // size.BM * (m // size.BN),)
         kernels.dense[grid](*arrays, n, m, *out.shape, data.text.factor, **options)
-    if data.weights is not None:
-        out.mul_(data.weights[0][: len(rows), None].float()).mul_(data.weights[1][: len(columns)].float())
+        if operands.weights is not None:
+            left, right = operands.weights
+            out.mul_(left[: len(rows), None].float()).mul_(right[: len(columns)].float())
     return out
 
 

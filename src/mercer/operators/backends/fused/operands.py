@@ -57,7 +57,7 @@ class Operands:
     def exact(self) -> Operands | None:
         """The same with differences in place of products that may meet nearly coincident points, None without any."""
         inputs = tuple(getattr(item, "exact", None) or item for item in self.inputs)
-        return None if inputs == self.inputs else replace(self, inputs=inputs)
+        return None if inputs == self.inputs else replace(self, inputs=inputs, weights=None)
 
     @cached_property
     def functions(self) -> dict[str, Callable[..., Any]]:

@@ -148,7 +148,7 @@ class Samples:
             gain = self._split_gain(d) if precision == "split" else 1.0
             scaling = replace(scaling, step=_grid(largest), scale=scaling.scale * math.sqrt(gain))
             squares = self._norms(scaling, samples, third=precision == "deep")
-        elif self.text.lines == (f"v0 = exp2_of_minus(q{i}, POLY)",) and layout(d, "bare").resident and not guarded:
+        elif precision == "fast" and self.text.lines == (f"v0 = exp2_of_minus(q{i}, POLY)",):
             precision, scaling = "bare", replace(scaling, quadratic=0.0)
             self.weights = torch.exp2(-squares[0][0]), torch.exp2(-squares[1][0])
         item = self._products(precision, scaling, samples, squares)
@@ -157,6 +157,9 @@ class Samples:
             return item
         self.constants.append(NEAR["deep" if precision == "deep" else "fast"] * largest)
         near = len(self.constants) - 1
+        if precision == "bare":
+            left, right = (self._keep(side, squares[side][0].float().unsqueeze(0)) for side in (0, 1))
+            item = replace(item, norms=(left, right))
         return replace(item, exact=self._differences(statistic, unit, "l2"), near=near)
 
     def _split_gain(self, d: int) -> float:

@@ -41,7 +41,7 @@ class Products:
     """An input that is a sum of matrix products of packed columns, from column `start` of the operands.
 
     `reach` bounds its values. A tile with a value below constant `near` has to be taken again, from the differences
-    `exact`.
+    `exact`; where the sum lacks the squared norms, `norms` are the rows of P and Q that complete it for this test.
     """
 
     layout: Layout
@@ -49,9 +49,12 @@ class Products:
     reach: float = math.inf
     exact: Differences | None = None
     near: int = 0
+    norms: tuple[int, int] | None = None
 
     def swapped(self) -> Products:
-        return self if self.exact is None else replace(self, exact=self.exact.swapped())
+        if self.exact is None:
+            return self
+        return replace(self, exact=self.exact.swapped(), norms=self.norms and self.norms[::-1])
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,16 @@ class _Text:
         self._chunked({q: item for q, item in items.items() if not item.layout.resident})
         for q, item in items.items():
             if item.exact is not None:
-                self.near.append(f"(tl.min({q}) < {self.constant(item.near)})")
+                self.near.append(f"(tl.min({self._distance(q, item)}) < {self.constant(item.near)})")
+
+    def _distance(self, q: str, item: Products) -> str:
+        """The squared distance, from a sum that may lack the squared norms."""
+        if item.norms is None:
+            return q
+        left, right = item.norms
+        self.hand(f"{q}_left", f"tl.load(p_rows + {left} * n)")
+        self.tile.append(f"{q}_right = tl.load(q_cols + {right} * m)")
+        return f"{q} + ({q}_left[:, None] + {q}_right[None, :])"
 
     def _resident(self, q: str, item: Products) -> None:
         grid, more = item.layout, ""

@@ -66,7 +66,7 @@ def tile(layouts: list[Layout], t: int, *, roots: bool) -> Tile:
     if products <= 64:
         return Tile(128, 64, STAGES=2, POLY=4 if roots else 2, spans=8)
     if products <= 200:
-        return Tile(128, 64, STAGES=2, POLY=4 if roots else 1, registers=96, spans=8 if roots else 4)
+        return Tile(128, 64, STAGES=2, POLY=3 if roots else 1, registers=96, spans=8 if roots else 4)
     return Tile(128, 64, STAGES=2, POLY=2 if roots else 1, spans=4)
 
 
