@@ -222,6 +222,18 @@ def test_leave_one_out_is_a_refit_without_the_row(mean):
         assert found.log_density[i] == pytest.approx(scipy.stats.norm.logpdf(y[i], expected[0], std[0]), abs=1e-8)
 
 
+def test_a_mean_chosen_by_the_data_is_one_of_the_two_and_the_report_says_why():
+    wave = np.sin(3 * X[:, 0])
+    for target, name in ((wave, "constant"), (wave + 40 * X[:, 1], "linear")):
+        chosen = GaussianProcessRegressor(mean="auto", n_restarts=0).fit(X, target)
+        given = GaussianProcessRegressor(mean=name, n_restarts=0).fit(X, target)
+        np.testing.assert_allclose(chosen.predict(NEW), given.predict(NEW), rtol=1e-10)
+        words = chosen.report_.as_dict()["mean"]
+        assert words.startswith(given.report_.as_dict()["mean"])
+        assert "; chosen: a line adds" in words
+        assert "chosen" not in given.report_.as_dict()["mean"]
+
+
 @pytest.mark.parametrize("of", ["mean", "std"])
 def test_the_gradient_is_the_derivative_of_the_prediction(of):
     model = fixed(mean="linear").fit(X, y)
@@ -361,7 +373,50 @@ def test_intervals_of_the_true_process_are_calibrated():
     assert "500 observations" in str(found)
 
 
+def test_calibrated_intervals_hold_that_share_of_the_rows_left_out():
+    model = fixed(mean="constant").fit(X, y)
+    left_out = model.loo()
+    low, high = model.predict_interval(NEW, level=0.9, calibrated=True)
+    mean, std = model.predict(NEW, return_std=True)
+    reach = (high - low) / (2 * std)
+    np.testing.assert_allclose(reach, reach[0], rtol=1e-10)
+    np.testing.assert_allclose((high + low) / 2, mean, atol=1e-12)
+    assert np.sum(np.abs(y - left_out.mean) <= reach[0] * left_out.std * (1 + 1e-12)) == int(np.ceil(0.9 * 41))
+
+
+@pytest.mark.parametrize("scale", [0.04, 1.0, 25.0])
+def test_calibrated_intervals_hold_what_they_promise_whatever_the_model_believes(scale):
+    Z = rng.uniform(-3, 3, size=(900, 2))
+    target = np.sin(2 * Z[:, 0]) + 0.2 * rng.standard_t(3, size=900)
+    model = fixed(scale * KERNEL, noise=scale * 0.05).fit(Z[:400], target[:400])
+    low, high = model.predict_interval(Z[400:], calibrated=True)
+    assert np.mean((low <= target[400:]) & (target[400:] <= high)) == pytest.approx(0.95, abs=0.03)
+
+
+def test_each_target_has_its_own_calibrated_intervals():
+    Y = np.c_[y, 10 * rng.normal(size=40)]
+    both = fixed(standardize=False).fit(X, Y).predict_interval(torch.from_numpy(NEW), calibrated=True)
+    for j in (0, 1):
+        alone = fixed().fit(X, Y[:, j]).predict_interval(NEW, calibrated=True)
+        for found, expected in zip(both, alone, strict=True):
+            np.testing.assert_allclose(found[:, j], expected, rtol=1e-9)
+
+
+def test_calibrated_intervals_say_what_they_need():
+    with pytest.raises(InputError, match="at least 99 rows; there are 40"):
+        fixed().fit(X, y).predict_interval(NEW, level=0.99, calibrated=True)
+    with pytest.raises(InputError, match="never observed"):
+        fixed().fit(X, y).predict_interval(NEW, latent=True, calibrated=True)
+    with pytest.raises(InputError, match='needs method="exact"'):
+        fixed(method="sgpr", n_inducing=10).fit(X, y).predict_interval(NEW, calibrated=True)
+
+
 # Odd data
+
+
+def test_a_line_with_noise_is_called_that():
+    model = GaussianProcessRegressor(mean="auto", n_restarts=0).fit(X, 9 * X[:, 0] + 0.1 * rng.normal(size=40))
+    assert "the data look like a line and noise" in str(model.report_)
 
 
 def test_one_row():

@@ -20,6 +20,8 @@ MODELS = {
     "learned": (GaussianProcessRegressor(n_restarts=0, max_iter=5), X, y),
     "fixed": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False), X, y),
     "linear mean": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, mean="linear"), X, y),
+    "line chosen": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, mean="auto"), X, y + 50 * X[:, 0]),
+    "constant chosen": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, mean="auto"), X, y),
     "given mean": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, mean=2.0), X, y),
     "noise of rows": (GaussianProcessRegressor(KERNEL, noise=np.linspace(0.1, 1, 30), optimize=False), X, y),
     "several targets": (GaussianProcessRegressor(n_restarts=0, max_iter=3), X, np.c_[y, 9 * y[::-1]]),

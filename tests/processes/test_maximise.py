@@ -9,7 +9,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Gaussian, Matern
 from mercer.operators.placement import Placement
 from mercer.processes import ExactEvidence, Hyperparameters, LogNormal, Observations, as_mean, maximise
-from mercer.processes.maximise import Ascent, random_starts
+from mercer.processes.maximise import FIRST_STEPS, Ascent, random_starts
 
 PLACE = Placement(torch.device("cpu"), torch.float64)
 rng = np.random.default_rng(1)
@@ -30,6 +30,28 @@ def test_the_gradient_vanishes_at_the_maximum():
     assert value == found.value > found.start_value
     assert np.abs(gradient).max() < 1e-2
     assert np.exp(found.theta[-1]) == pytest.approx(0.01, rel=0.5)
+
+
+def test_a_short_first_step_from_a_start_near_the_end_wastes_no_evaluations():
+    evidence = problem(1.0 * Matern(1.5, 1.0))
+    best = maximise(evidence).theta
+    near = best + np.array([0.1, -0.1, 0.1])
+    ascents = {step: Ascent(evidence).run(near, 100, 1e-7, first_step=step) for step in (None, 0.05)}
+    for found in ascents.values():
+        assert found.converged
+        assert found.message.startswith("converged")
+        np.testing.assert_allclose(found.theta, best, atol=2e-2)
+    tried = {step: [np.frombuffer(key) for key in found._seen] for step, found in ascents.items()}
+    assert np.abs(tried[0.05][1] - near).max() == pytest.approx(0.05)
+    assert np.abs(tried[None][1] - near).max() > 1.0
+    assert ascents[0.05].evaluations < ascents[None].evaluations
+
+
+def test_short_first_steps_are_never_the_last():
+    evidence = problem(1.0 * Matern(1.5, 1.0))
+    found = Ascent(evidence).run(evidence.hyperparameters.start, 100, 10.0, first_step=1e-3)
+    assert len(found.history) == FIRST_STEPS
+    assert found.converged
 
 
 def test_a_start_that_sees_noise_only_is_rescued_by_restarts():

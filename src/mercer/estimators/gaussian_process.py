@@ -46,8 +46,9 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
     ----------
     kernel : a `Kernel`, its name, or a function of two points. A name stands for a signal variance times the kernel
         with a length scale for each feature, with start values from the data. A `Kernel` is in the units of the data.
-    mean : "zero", "constant", "linear", a number or a function of rows. Coefficients of the middle two are those of
-        greatest likelihood, found in closed form (generalised least squares) with every fit.
+    mean : "zero", "constant", "linear", a number or a function of rows. Coefficients of "constant" and "linear" are
+        those of greatest likelihood, found in closed form (generalised least squares) with every fit. "auto" takes the
+        linear mean if on some rows the likelihood pays for its coefficients, else the constant; the report says why.
     noise : variance of the noise: "learn", a number, or one for each row. Zero interpolates.
     method : "exact" (Cholesky), "iterative" (conjugate gradients), "sgpr" (inducing points, an approximation), or
         "auto": exact where its matrices fit the memory budget, else iterative; the report says which.
@@ -192,16 +193,27 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
             return mean, self._given(self._scaled(cov.unsqueeze(-1), 2), rows, X)
         return mean
 
-    def predict_interval(self, X: Any, level: float = 0.95, latent: bool = False) -> tuple[Any, Any]:
+    def predict_interval(
+        self, X: Any, level: float = 0.95, latent: bool = False, calibrated: bool = False
+    ) -> tuple[Any, Any]:
         """The ends of the central interval that holds an observation (the function for `latent`) with that probability.
+
+        The probability is the model's own: intervals are too wide or too narrow where the model is wrong.
+        ``calibrated=True`` takes the number of deviations from the data instead of the normal distribution: that which
+        holds the share `level` of the training observations, each predicted from all others. For rows like those of the
+        training data such intervals hold what they promise, though wide ones may make up for narrow ones elsewhere.
 
         >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0]
         >>> low, high = GaussianProcessRegressor().fit(X, y).predict_interval([[1.5]], level=0.9)
         >>> bool(low[0] < 0.5 < high[0])
         True
         """
-        reach = float(half_width(level))
+        if calibrated and latent:
+            raise InputError("predict_interval(latent=True, calibrated=True): the function itself was never observed.")
+        reach = self._left_out_width(level) if calibrated else float(half_width(level))
         mean, std = self.predict(X, return_std=True, latent=latent)
+        if isinstance(mean, Tensor):
+            reach = torch.as_tensor(reach).to(mean)
         return mean - reach * std, mean + reach * std
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = False) -> Any:

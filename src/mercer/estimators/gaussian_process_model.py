@@ -21,6 +21,8 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators.placement import Placement
 from mercer.processes import ExactPosterior, Hyperparameters, Maximum, Observations, Posterior, as_mean
+from mercer.processes.calibration import left_out_width
+from mercer.processes.choose_mean import choose_mean
 from mercer.processes.means import FittedMean, Mean, ZeroMean
 from mercer.processes.methods import METHODS, Method, MethodOptions, choose_method
 from mercer.processes.pathwise import Functions, prior_values
@@ -28,7 +30,7 @@ from mercer.processes.prior_functions import PriorFunctions
 from mercer.processes.stages import learn
 from mercer.processes.start import LARGEST_NOISE, NOISE_SHARE, SMALLEST_NOISE, Scales, start_kernel
 
-LEARN = "learn"
+LEARN, AUTO = "learn", "auto"
 
 
 class GaussianProcessModel(KernelEstimator):
@@ -62,6 +64,7 @@ class GaussianProcessModel(KernelEstimator):
     _scales: Scales
     _target_scale: Tensor  # (t,)
     _seed: int
+    _mean_reason: str  # why the mean function is what it is, where that was chosen
 
     # What is learned from
 
@@ -118,7 +121,7 @@ class GaussianProcessModel(KernelEstimator):
     def _scaled_targets(self, data: TrainingData) -> Tensor:
         """What each of several targets is divided by, so that one kernel serves all; of mean square one."""
         t = data.targets.shape[1]
-        given = isinstance(self.mean, str) and self.mean in ("zero", "constant", "linear")
+        given = isinstance(self.mean, str)
         if t == 1 or not (self.standardize and self.optimize and given):
             return torch.ones(t, dtype=torch.float64)
         spread = data.targets.std(0, correction=0)
@@ -133,14 +136,23 @@ class GaussianProcessModel(KernelEstimator):
         self._target_scale = self._scaled_targets(data)
         hyper = self._hyperparameters = self._start(data, shared)
         observations = self._observations(data, row_noise)
-        mean = as_mean(self.mean, data.rows)
         learn = self.optimize and len(hyper) > 0 and n > 1
+        mean = self._mean(observations, hyper, learn)
         name, reason = choose_method(self.method, n, learn, self._place())
         self._method = self._make_method(name)
         self.optimum_ = self._learn(observations, hyper, mean) if learn else None
         theta = hyper.start if self.optimum_ is None else self.optimum_.theta
         kernel, noise = hyper.kernel_at(theta), hyper.noise_at(theta)
         self._keep(self._method.posterior(kernel, noise, observations, mean, f"{name}: {reason}"))
+
+    def _mean(self, data: Observations, hyper: Hyperparameters, learn: bool) -> Mean:
+        """The mean function that was asked for, or that the data ask for."""
+        self._mean_reason = ""
+        if not (isinstance(self.mean, str) and self.mean == AUTO):
+            return as_mean(self.mean, data.X)
+        chosen = choose_mean(data, hyper, self._place(), learn=learn, max_iter=self.max_iter, seed=self._seed)
+        self._mean_reason = chosen.reason
+        return chosen.mean
 
     def _make_method(self, name: str) -> Method:
         return METHODS[name](self._place(name), MethodOptions(self._seed, self.n_inducing))
@@ -205,6 +217,13 @@ class GaussianProcessModel(KernelEstimator):
         """Deviations (m,) or (m, t) in the units of the targets."""
         variance = self._posterior.variance(rows) + (0.0 if latent else self._new_noise())
         return self._scaled(variance.sqrt().unsqueeze(-1).expand(-1, self._posterior.data.n_targets))
+
+    def _left_out_width(self, level: float) -> Any:
+        """How many deviations hold that share of the training observations, each predicted from all others."""
+        found = self._exact("predict_interval(calibrated=True)").leave_one_out()
+        z = (self._posterior.data.Y.to(found.mean) - found.mean) / found.std
+        reach = left_out_width(level, z.cpu().numpy())
+        return float(reach[0]) if self._seen.one_target else reach
 
     def _gradient(self, rows: Points, of: str) -> Tensor:
         with torch.enable_grad():

@@ -11,6 +11,7 @@ from mercer.kernels import Kernel
 from mercer.processes import Maximum
 from mercer.processes.evidence import noise_alone
 from mercer.processes.maximise import MARGIN
+from mercer.processes.means import LinearMean
 
 if TYPE_CHECKING:
     from mercer.estimators.gaussian_process import GaussianProcessRegressor
@@ -64,7 +65,9 @@ def mean_text(model: GaussianProcessRegressor) -> str:
         return "zero"
     coef = model._posterior.mean_function.coef.cpu() * model._target_scale
     numbers = ", ".join(f"{v:.4g}" for v in coef[0].tolist())
-    return f"constant {numbers}" if model.mean == "constant" else f"linear, {numbers} at the centre of the data"
+    is_linear = isinstance(model._posterior.mean_function.mean, LinearMean)
+    words = f"linear, {numbers} at the centre of the data" if is_linear else f"constant {numbers}"
+    return f"{words}; chosen: {model._mean_reason}" if model._mean_reason else words
 
 
 def noise_text(model: GaussianProcessRegressor) -> str:
@@ -115,7 +118,10 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
     found += _irrelevant(model)
     found += _at_bounds(model, optimum.theta)
     if _looks_like_noise(model, optimum):
-        found.append("the data look like noise: without any function, noise alone explains them about as well")
+        if isinstance(posterior.mean_function.mean, LinearMean):
+            found.append("the data look like a line and noise, which explain them about as well without any function")
+        else:
+            found.append("the data look like noise: without any function, noise alone explains them about as well")
     return found
 
 

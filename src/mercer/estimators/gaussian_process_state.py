@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
+from mercer.estimators.gaussian_process_model import AUTO
 from mercer.estimators.state import (
     float_array,
     nothing_left,
@@ -57,6 +58,7 @@ def process_state(model: GaussianProcessRegressor) -> tuple[dict[str, Any], dict
         "tied": sorted(hyper.tied),
         "noise": posterior.noise,
         "method": model._method.name,
+        "mean_reason": model._mean_reason,
         "report": asdict(posterior.report),
         "likelihood": model.log_marginal_likelihood_,
         "seen": plain_seen(model._seen),
@@ -107,6 +109,7 @@ def process_from_state(
     model._scales = Scales(spread, _positive(meta, "y_scale"))
     model._hyperparameters = _hyperparameters(meta, arrays, model.priors)
     model.optimum_ = _optimum(meta["optimum"], arrays, len(model._hyperparameters))
+    model._mean_reason = typed(meta, "mean_reason", str)
     name = typed(meta, "method", str)
     if name not in METHODS:
         raise ModelFileError(f"the entry 'method' is {name!r:.60}")
@@ -188,10 +191,10 @@ def _optimum(values: Any, arrays: dict[str, Tensor], size: int) -> Maximum | Non
 
 
 def _mean(mean: Any, data: Observations, arrays: dict[str, Tensor]) -> Mean:
-    if mean == "linear":
+    if mean == "linear" or (mean == AUTO and "mean_centre" in arrays):
         d = data.X.values.shape[1]
         return LinearMean(float_array(arrays, "mean_centre", (d,)), float_array(arrays, "mean_scale", (d,)))
-    return as_mean(mean, data.X)
+    return as_mean("constant" if mean == AUTO else mean, data.X)
 
 
 def _positive(meta: dict[str, Any], name: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,28 @@ def half_width(level: Any) -> Any:
     if not ((levels > 0) & (levels < 1)).all():
         raise InputError(f"level={level!r}: must be between 0 and 1.")
     return ndtri(0.5 + 0.5 * levels)
+
+
+def left_out_width(level: float, deviates: Any) -> np.ndarray:
+    r"""How many deviations an interval has to reach to hold that share of observations left out.
+
+    With n standardised errors of predictions that did not know the observation, it is the
+    :math:`\lceil (n + 1) p \rceil`-th smallest of their sizes, for each column of (n, t).
+
+    References: Vovk, Gammerman and Shafer, *Algorithmic Learning in a Random World*, 2005; Barber, Candes, Ramdas and
+    Tibshirani, *Predictive inference with the jackknife+*, 2021.
+
+    >>> left_out_width(0.9, np.arange(-10.0, 10.0).reshape(-1, 1))
+    array([9.])
+    """
+    half_width(level)
+    sizes = np.sort(np.abs(np.asarray(deviates, dtype=np.float64)), axis=0)
+    n, rounding = len(sizes), 1e-9
+    place = math.ceil((n + 1) * level - rounding)
+    if place > n:
+        least = math.ceil(level / (1.0 - level) - rounding)
+        raise InputError(f"level={level!r}: calibrated intervals need at least {least:,} rows; there are {n:,}.")
+    return np.asarray(sizes[place - 1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from mercer.core.errors import NotPositiveDefiniteError
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.processes.observations import Observations
-from mercer.solvers.cholesky import factorise_in_place
+from mercer.solvers.cholesky import factorise_in_place, inverse_diagonal
 
 FIRST_JITTER, LARGEST_JITTER = 1e-10, 1e-4
 
@@ -39,6 +39,10 @@ class Factor:
     def inverse(self) -> Tensor:
         """A^-1, a new matrix."""
         return torch.cholesky_inverse(self.L)
+
+    def inverse_diagonal(self) -> Tensor:
+        """The diagonal of A^-1, (n,), without a second matrix."""
+        return inverse_diagonal(self.L)
 
     def extended(self, cross: Tensor, corner: Tensor) -> Factor:
         r"""The factor of the larger matrix with the new rows [cross, corner], in k n^2 instead of n^3 steps,

@@ -44,7 +44,7 @@ class LeaveOneOut:
 class ExactPosterior(Posterior):
     """A posterior whose systems are solved with the Cholesky factor of A, in float64.
 
-    The factor is made when it is first needed and not part of pickles.
+    The factor is made when it is first needed and not part of pickles. What leave-one-out gave is kept.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class ExactPosterior(Posterior):
     ) -> None:
         self.kernel, self.noise, self.data, self.mean_function = kernel, noise, data, mean_function
         self.weights, self.place, self.report, self._factor = weights, place, report, factor
+        self._left_out: LeaveOneOut | None = None
 
     @classmethod
     def condition(
@@ -149,7 +150,9 @@ class ExactPosterior(Posterior):
         References: Rasmussen and Williams, 2006, section 5.4.2; Dubrule, *Cross validation of kriging in a unique
         neighborhood*, 1983.
         """
-        inverse = self.factor.inverse().diagonal()
+        if self._left_out is not None:
+            return self._left_out
+        inverse = self.factor.inverse_diagonal()
         centring = Centring.of(self.mean_function.mean, self.data.X, self.data.Y)
         G = inverse.clone()
         if centring.H.shape[1]:
@@ -160,7 +163,8 @@ class ExactPosterior(Posterior):
         mean = Y - self.weights.to(G) / torch.maximum(G, floor).unsqueeze(1)
         variance = (1.0 / inverse).unsqueeze(1).expand_as(mean)
         log_density = -0.5 * ((Y - mean).square() / variance + variance.log() + math.log(2.0 * math.pi))
-        return LeaveOneOut(mean, variance.sqrt(), log_density)
+        self._left_out = LeaveOneOut(mean, variance.sqrt(), log_density)
+        return self._left_out
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_factor": None}

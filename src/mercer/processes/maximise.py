@@ -20,6 +20,9 @@ SPREAD = {"length_scale": np.log(10.0), "noise": np.log(100.0)}
 EVALUATIONS = 2  # of the likelihood, at most, for each iteration
 SMALLEST_GAIN = 1e-7  # of the log likelihood, relative, in one iteration
 SCREENING_GAIN = 1e-6  # the same on few rows
+FIRST_STEPS = 5
+"""Iterations from a start near the end that are made at least."""
+STOPPED = 99  # what SciPy calls the status of an ascent that the callback ended
 MARGIN = 3.0
 """By which the end of a random start must be more likely, in nats: a Bayes factor of twenty."""
 FAILED = 1e25
@@ -85,30 +88,57 @@ class Ascent:
             self.total, self.value, self.theta = value + prior, value, np.array(theta)
         return -(value + prior), -(gradient + slope)
 
-    def run(self, start: np.ndarray, max_iter: int, gain: float, progress: Progress | None = None) -> Ascent:
-        """L-BFGS from a start."""
+    def run(
+        self,
+        start: np.ndarray,
+        max_iter: int,
+        gain: float,
+        progress: Progress | None = None,
+        first_step: float | None = None,
+    ) -> Ascent:
+        """L-BFGS from a start.
+
+        The first step has the length of the gradient, within the bounds, and takes some evaluations to cut. A start
+        that is known to be near the end is better served by `first_step`, the largest change of an entry in it; since
+        first steps may then be too short to gain much, they are never the last.
+        """
+        _, slope = self(start)
         if len(start) == 0:
-            self(start)
             return self
+        low, high = self.hyperparameters.bounds.T
+        size = 1.0
+        if first_step is not None:
+            free = np.clip(start - slope, low, high) != start
+            size = max(1.0, float(np.abs(slope[free]).max(initial=0.0)) / first_step)
 
         def after_iteration(intermediate_result: Any) -> None:
             self.history.append(self.value)
+            totals.append(self.total)
             if progress is not None:
                 progress(len(self.history), self.value)
+            stalled = totals[-1] - totals[-2] <= gain * max(abs(totals[-1]), 1.0)
+            if first_step is not None and len(totals) > FIRST_STEPS and stalled:
+                raise StopIteration
 
-        most = EVALUATIONS * max_iter + 10
+        totals, most = [self.total], EVALUATIONS * max_iter + 10
         found = minimize(
-            self,
+            lambda theta: tuple(part / size for part in self(theta)),
             start,
             jac=True,
             method="L-BFGS-B",
             bounds=self.hyperparameters.bounds.tolist(),
             callback=after_iteration,
-            options={"maxiter": max_iter, "maxfun": most, "ftol": gain, "gtol": 1e-5},
+            options={
+                "maxiter": max_iter,
+                "maxfun": most,
+                "ftol": gain if first_step is None else 0.0,
+                "gtol": 1e-5 / size,
+            },
         )
         self.converged = found.nit < max_iter and found.nfev < most
         words = "no further progress" if self.converged else "stopped at the limit"
-        self.message = f"{'converged' if found.success else words} after {found.nit} iterations"
+        done = found.success or found.status == STOPPED
+        self.message = f"{'converged' if done else words} after {found.nit} iterations"
         return self
 
 
@@ -121,13 +151,15 @@ def maximise(
     tol: float = SMALLEST_GAIN,
     seed: int = 0,
     progress: Progress | None = None,
+    first_step: float | None = None,
 ) -> Maximum:
     """The hyperparameters of greatest log marginal likelihood (plus log prior), by L-BFGS on their logs.
 
     Starts are the one of the hyperparameters and `n_restarts` random ones around it. Where `few` is given, the evidence
     of some rows, each is followed there, and the end of the best, or the first start where that is better, begins the
     ascent on all rows. A random start must win by three nats, which keeps learning from explaining noise by
-    coincidences. The best point of an ascent is kept, whatever comes after it.
+    coincidences. The best point of an ascent is kept, whatever comes after it. `first_step` is for a start that is near
+    the end.
 
     References: Byrd, Lu, Nocedal and Zhu, *A limited memory algorithm for bound constrained optimization*, 1995; Kass
     and Raftery, *Bayes factors*, 1995.
@@ -135,7 +167,7 @@ def maximise(
     hyper = evidence.hyperparameters
     starts = [hyper.start, *random_starts(hyper, n_restarts, seed)]
     if few is None:
-        ends = [Ascent(evidence).run(start, max_iter, tol, progress) for start in starts]
+        ends = [Ascent(evidence).run(start, max_iter, tol, progress, first_step) for start in starts]
         chosen = best_of(ends)
         start_value, evaluations = -ends[0](starts[0])[0], sum(end.evaluations for end in ends)
     else:

@@ -15,7 +15,11 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.pair import row_values, vectors
 
 NEGLIGIBLE = 1e-12
-"""Eigenvalues of the scaled normal equations below this share of the largest stand for no direction at all."""
+"""Eigenvalues of the scaled normal equations below this share of the largest stand for no direction at all, and
+deviations of a column below this share of its values for a constant.
+"""
+
+KNOWN = '"zero", "constant", "linear", "auto", a number or a function of rows'
 
 
 class Mean(Protocol):
@@ -54,7 +58,10 @@ class ConstantMean:
 
 @dataclass(frozen=True, eq=False)
 class LinearMean:
-    """m(x) = b_0 + b . (x - centre) / scale, with a column scaled by its deviation so that coefficients are alike."""
+    """m(x) = b_0 + b . (x - centre) / scale, with a column scaled by its deviation so that coefficients are alike.
+
+    A column that is constant but for rounding has scale zero and no part.
+    """
 
     centre: Tensor
     scale: Tensor
@@ -63,15 +70,16 @@ class LinearMean:
     def of(cls, X: Points) -> LinearMean:
         """With centre and scale of these points."""
         x = vectors(X).detach().to("cpu", torch.float64)
-        spread = x.std(0, correction=0)
-        return cls(x.mean(0), torch.where(spread > 0, spread, 1.0))
+        spread, size = x.std(0, correction=0), x.abs().amax(0)
+        return cls(x.mean(0), torch.where(spread > NEGLIGIBLE * size, spread, 0.0))
 
     def offset(self, X: Points) -> Tensor | None:
         return None
 
     def basis(self, X: Points) -> Tensor | None:
         x = vectors(X).to(torch.float64)
-        return torch.cat([_ones(X), (x - self.centre.to(x)) / self.scale.to(x)], dim=1)
+        scale = self.scale.to(x)
+        return torch.cat([_ones(X), torch.where(scale > 0, (x - self.centre.to(x)) / scale, 0.0)], dim=1)
 
 
 @dataclass(frozen=True)
@@ -100,14 +108,14 @@ def as_mean(mean: Any, X: Points) -> Mean:
             return ConstantMean()
         if mean == "linear":
             return _linear(X)
-        raise InputError(f'mean={mean!r}: give "zero", "constant", "linear", a number or a function of rows.')
+        raise InputError(f"mean={mean!r}: give {KNOWN}.")
     if isinstance(mean, numbers.Real) and not isinstance(mean, bool):
         return ConstantMean(float(mean))
     if isinstance(mean, ZeroMean | ConstantMean | LinearMean | FunctionMean):
         return mean
     if callable(mean):
         return FunctionMean(mean)
-    raise InputTypeError(f'mean={mean!r}: give "zero", "constant", "linear", a number or a function of rows.')
+    raise InputTypeError(f"mean={mean!r}: give {KNOWN}.")
 
 
 def _linear(X: Points) -> LinearMean:

@@ -25,6 +25,8 @@ NEIGHBOURS = 3
 noise from a function that varies fast.
 """
 
+FIRST_STEP = 0.1
+"""Of a stage that starts where another ended: the largest change of a log in its first step."""
 SEEN_NUMBERS = 2**26
 
 LEAST_NOISE = 1e-4
@@ -53,6 +55,7 @@ def learn(
     there are many more, and last on all. `place` is where the exact evidence of some rows is computed.
     """
     n, hyper, where = len(data), hyperparameters, place.device.type
+    first_step: float | None = None
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(data.Y.device)
     few = ExactEvidence(data.take(order[:FEW_ROWS]), hyper, mean, place) if n > FEW_ROWS else None
     for count in (count for count in STAGES[where] if n > WORTHWHILE * count):
@@ -64,8 +67,10 @@ def learn(
             max_iter=max_iter,
             tol=NEARBY,
             seed=seed,
+            first_step=first_step,
         )
         hyper, few, n_restarts = next_start(hyperparameters, nearby.theta), None, 0
+        first_step = FIRST_STEP
     return maximise(
         method.evidence(data, hyper, mean),
         few,
@@ -74,6 +79,7 @@ def learn(
         tol=method.gain,
         seed=seed,
         progress=progress,
+        first_step=first_step,
     )
 
 

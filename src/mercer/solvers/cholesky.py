@@ -18,7 +18,7 @@ JITTERED_TOLERANCE = 1e-6  # of |r| / |b|, where jitter could hide that there is
 GOOD_ENOUGH = 1e-13  # a backward error above this is worth a step of refinement
 MAX_REFINEMENTS = 2
 LARGEST_EXPLAINED = 3000  # rows up to which a failure is explained by the smallest eigenvalue
-INVERSE_BLOCK = 512
+INVERSE_BLOCK = {"cpu": 512, "cuda": 4096}
 PANEL = 4096
 
 
@@ -121,16 +121,8 @@ class CholeskyFactor:
         )
 
     def inverse_diag(self) -> Tensor:
-        """The diagonal of (A + alpha I)^-1: column sums of squares of L^-1, a block of columns at a time."""
-        n = len(self.L)
-        diagonal = self.L.new_empty(n)
-        for start in range(0, n, INVERSE_BLOCK):
-            stop = min(start + INVERSE_BLOCK, n)
-            unit = self.L.new_zeros(n - start, stop - start)
-            unit.fill_diagonal_(1.0)
-            block = torch.linalg.solve_triangular(self.L[start:, start:], unit, upper=False)
-            diagonal[start:stop] = block.square_().sum(0)
-        return diagonal
+        """The diagonal of (A + alpha I)^-1."""
+        return inverse_diagonal(self.L)
 
     def _apply_inverse(self, rhs: Tensor) -> Tensor:
         half = torch.linalg.solve_triangular(self.L, rhs, upper=False)
@@ -148,6 +140,23 @@ class CholeskyFactor:
         if self.jitter and float(self.error.relative_residual(value, rhs).max()) > JITTERED_TOLERANCE:
             return "the system is singular and only jitter made it solvable: use a larger alpha or solver='eigh'"
         return ""
+
+
+def inverse_diagonal(L: Tensor) -> Tensor:
+    """The diagonal of (L L^T)^-1: column sums of squares of L^-1, a block of columns at a time.
+
+    >>> inverse_diagonal(torch.tensor([[2.0, 0.0], [2.0, 1.0]]))
+    tensor([1.2500, 1.0000])
+    """
+    n, size = len(L), INVERSE_BLOCK[L.device.type]
+    diagonal = L.new_empty(n)
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        unit = L.new_zeros(n - start, stop - start)
+        unit.fill_diagonal_(1.0)
+        block = torch.linalg.solve_triangular(L[start:, start:], unit, upper=False)
+        diagonal[start:stop] = block.square_().sum(0)
+    return diagonal
 
 
 def factorise_in_place(matrix: Tensor) -> bool:
