@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+SPINNING = 0.2
+"""Seconds after which threads that have nothing to do are asleep; those of OpenBLAS spin for 0.1."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -42,15 +45,22 @@ def compare(
 ) -> Row:
     """Median times of two functions that do the same job, in alternating rounds so that a busy machine slows both.
 
-    Each round starts with a run that is not counted: threads of the other library spin for a while after their work.
+    Each round starts with runs that are not counted: threads of the other library spin for a while after their work.
     """
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for function, kept in zip((ours, theirs), times, strict=True):
             if warm_up:
-                function()
+                _warm(function)
             for _repeat in range(repeats):
                 start = time.perf_counter()
                 function()
                 kept.append(1e3 * (time.perf_counter() - start))
     return Row(name, peer, median(times[0]), median(times[1]), target=target)
+
+
+def _warm(function: Callable[[], Any]) -> None:
+    start = time.perf_counter()
+    function()
+    while time.perf_counter() - start < SPINNING:
+        function()

@@ -153,6 +153,17 @@ def test_nystrom_features_equal_those_of_scikit_learn():
     np.testing.assert_allclose(gram_of(ours, X), theirs.transform(X) @ theirs.transform(X).T, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nystrom_feature_j_depends_on_the_landmarks_from_j_on(dtype):
+    features = NystromFeatures(Gaussian(2.0), landmarks=X[:40]).fit(X.astype(dtype))
+    basis = features.features_.basis.numpy()
+    assert len(basis) == 40
+    assert not np.triu(basis, 1).any()
+    assert np.abs(np.diagonal(basis)).min() > 0
+    K = Gaussian(2.0)(X[:40].astype(dtype).astype(float))
+    np.testing.assert_allclose(basis.T @ K @ basis, np.eye(basis.shape[1]), atol=1e-6)
+
+
 @pytest.mark.parametrize("landmarks", ["uniform", "pivoted", "leverage"])
 def test_nystrom_features_are_exact_at_landmarks_and_never_too_large(landmarks):
     features = NystromFeatures("laplace", 15, landmarks=landmarks).fit(X)

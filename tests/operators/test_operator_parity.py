@@ -157,3 +157,16 @@ def test_a_kernel_that_is_not_symmetric_is_noticed() -> None:
         gram(kernel, X).dense()
     with pytest.raises(InputError, match="symmetric"):
         gram(kernel, X) @ np.ones(6)
+
+
+@pytest.mark.parametrize("shape", [(130, 130), (130, 100), (60, 130), (300, 210), (90, 0), (1, 60)])
+def test_products_with_triangular_factors_leave_out_nothing_but_zeros(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    X, Z, V = rng.normal(size=(70, 3)), rng.normal(size=(shape[0], 3)), rng.normal(size=shape)
+    K = Gaussian()(X, Z)
+    for factor in (V, np.tril(V), np.tril(V, -20), np.triu(V), 0 * V):
+        np.testing.assert_allclose(gram(Gaussian(), X, Z) @ factor, K @ factor, atol=1e-12)
+    if min(shape) > 1:
+        V = np.tril(V)
+        V[0, -1] = 1.0
+        np.testing.assert_allclose(gram(Gaussian(), X, Z) @ V, K @ V, atol=1e-12)

@@ -148,7 +148,8 @@ def prediction_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: 
         return objects
     if isinstance(X, Tensor):
         return tensor_rows(estimator, X, reset=reset)
-    rows = as_points(validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset))
+    array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
+    rows = as_points(array)  # which finds NaN and infinities
     names = getattr(estimator, "feature_names_in_", None) if reset else None
     return Points(rows.values, None if names is None else tuple(names))
 

@@ -25,8 +25,8 @@ class NystromFeatures(FeatureTransformer):
               \varphi(x) \cdot \varphi(z) = k(x, Z)\, K_{ZZ}^{-1}\, k(Z, z).
 
     Exact at the landmarks, never larger than the kernel on the diagonal, and usually closer to the kernel than as many
-    random Fourier features, because they follow the data. The root is taken in the basis of the eigenvectors of
-    K_ZZ, and directions that are rounding error are left out: there may be fewer features than landmarks.
+    random Fourier features, because they follow the data. The root is a triangular one, so that feature j needs the
+    landmarks from j on. Directions that are rounding error are left out: there may be fewer features than landmarks.
 
     Parameters
     ----------

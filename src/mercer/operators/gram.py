@@ -60,8 +60,7 @@ def gram(
     z = x if Z is None else kernel.points(Z, "Z")
     _check_no_gradients(kernel, x, z)
     x, z, chosen_dtype, chosen_device = _placed(x, z, dtype, device)
-    budget = resolve_budget(memory_budget, chosen_device)
-    backend = choose_backend(kernel, x, z, chosen_dtype, chosen_device, budget)
+    backend = choose_backend(kernel, x, z, chosen_dtype, chosen_device, memory_budget)
     like = next((A for A in (X, Z) if isinstance(A, Tensor | Points)), None)
     return GramOperator(kernel, x, z, backend, memory_budget=memory_budget, like=like)
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.losses import PiecewiseLinear
+from mercer.selection.joint_influence import joint_influences
 from mercer.solvers.dual import Smoothed
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
@@ -28,8 +29,9 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum) -> Tensor:
     .. math:: f_{-i} = f_i + \frac{a_i\, g_i}{1 - h_i a_i}, \qquad a_i = \big[(2 \alpha K^{-1} + H)^{-1}\big]_{ii},
 
     with g_i and h_i the first and second derivative of the loss. It is exact for the squared loss. For a loss with
-    kinks it is the span rule of support vector machines; for a joint loss, whose curvature is p (1 - p) and not
-    diagonal, a is computed from its diagonal part p, one class at a time.
+    kinks it is the span rule of support vector machines. For a joint loss, a_i and h_i are matrices with a row and a
+    column for each class; on landmarks, where rows are many, a_i is computed from the diagonal part p of the
+    curvature, one class at a time.
 
     References: Rad and Maleki, *A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
     cross-validation*, 2020; Chapelle, Vapnik, Bousquet and Mukherjee, *Choosing multiple parameters for support vector
@@ -55,10 +57,13 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum) -> Tensor:
         a = _influences(span, curvature * weight, objective, gradient)
         return f + a * gradient / (1 - curvature * a).clamp(min=1e-12)
     p = torch.softmax(f, 1)
-    a = _influences(span, p * weight, objective, gradient)
-    hessian = objective.loss.hessian(objective.targets, f)
-    system = torch.eye(f.shape[1]).to(f) - a.unsqueeze(2) * hessian
-    return f + torch.linalg.solve(system, (a * gradient).unsqueeze(2)).squeeze(2)
+    if isinstance(span, FewSpan):
+        a = torch.diag_embed(_influences(span, p * weight, objective, gradient))
+    else:
+        assert span.matrix is not None
+        a = joint_influences(span.matrix, p, weight, objective.alpha, intercept=objective.intercept)
+    system = torch.eye(f.shape[1]).to(f) - a @ objective.loss.hessian(objective.targets, f)
+    return f + torch.linalg.solve(system, a @ gradient.unsqueeze(2)).squeeze(2)
 
 
 def _influences(span: Any, h: Tensor, objective: Objective, gradient: Tensor) -> Tensor:

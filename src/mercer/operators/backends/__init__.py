@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import NotTraceable
-from mercer.core.memory import readable, require
+from mercer.core.memory import readable, require, resolve_budget
 from mercer.core.symbols import Program
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
@@ -20,7 +22,7 @@ FUSED_DEVICES = ("cuda",)
 
 
 def choose_backend(
-    kernel: Kernel, x: Points, z: Points, dtype: torch.dtype, device: torch.device, budget: int
+    kernel: Kernel, x: Points, z: Points, dtype: torch.dtype, device: torch.device, memory_budget: Any = None
 ) -> Tiles:
     """The back end for a kernel and its data.
 
@@ -28,14 +30,14 @@ def choose_backend(
     cannot be traced.
     """
     if kernel.domain == "matrix":
-        return _held(kernel, x, z, dtype, device, budget)
+        return _held(kernel, x, z, dtype, device, resolve_budget(memory_budget, device))
     try:
         program = kernel.program(x.take(slice(0, 2)))
     except NotTraceable as reason:
         return DenseTiles(kernel, x, z, dtype, device, str(reason))
     if device.type not in FUSED_DEVICES:
         return TracedTiles(program, x, z, dtype, device)
-    fused = _fused(program, x, z, budget)
+    fused = _fused(program, x, z, resolve_budget(memory_budget, device))
     if isinstance(fused, FusedTiles):
         return fused
     tiles = TracedTiles(program, x, z, dtype, device)

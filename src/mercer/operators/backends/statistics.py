@@ -19,6 +19,7 @@ from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, mend_near_p
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.lowering import Plan
 
+FROM_DIFFERENCES = "donot_use_mm_for_euclid_dist"
 CHUNK_CELLS = 2**17
 """Numbers folded at a time: temporary copies stay in the caches."""
 
@@ -215,9 +216,13 @@ class SquaredDistance(TileInput):
 
     def _radius(self, points: Points) -> float:
         """The largest squared norm of the scaled rows."""
-        centre = self.centre.to(self.dtype)
-        chunks = ((self.rows(chunk) - centre).mul_(self.scale) for chunk in row_chunks(points, self.n_columns))
-        return max((float(torch.linalg.vector_norm(rows, dim=1).amax()) ** 2 for rows in chunks), default=0.0)
+        chunks = (self.rows(chunk) for chunk in row_chunks(points, self.n_columns))
+        return max((float(self._norms(rows).amax()) ** 2 for rows in chunks), default=0.0)
+
+    def _norms(self, rows: Tensor) -> Tensor:
+        if isinstance(self.scale, Tensor):
+            return torch.linalg.vector_norm((rows - self.centre).mul_(self.scale), dim=1)
+        return torch.cdist(rows, self.centre.unsqueeze(0), compute_mode=FROM_DIFFERENCES).mul_(self.scale)
 
 
 class LineDistance(TileInput):

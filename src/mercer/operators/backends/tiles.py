@@ -25,6 +25,8 @@ GPU_BYTES = 2**27
 LEAST_BYTES = 2**14
 LEFT_STRIPS = 16
 """Strips of rows whose operands are made together."""
+LEAST_WIDTH = 50
+"""Columns of a triangular factor that are multiplied at a time, at least: fewer keep no core busy."""
 FOLDING_BYTES = 2**21
 """What preparing the operands of all columns takes besides them."""
 
@@ -100,11 +102,14 @@ class Tiles(ABC):
     def _plain_product(self, V: Tensor, layout: Layout) -> Tensor:
         n = self.shape[0]
         out = new_matrix(n, V.shape[1], V.dtype, V.device) if V.ndim == 2 else V.new_empty(n)
+        blocks = lower_blocks(V)
         with self._evaluating(layout) as strip_of:
             for rows in slices(0, self.shape[0], layout.rows):
                 strip = strip_of(rows)
                 if layout.columns == self.shape[1]:
-                    torch.matmul(strip(slice(0, layout.columns)), V, out=out[rows])
+                    tile = strip(slice(0, layout.columns))
+                    for inner, outer in blocks:
+                        torch.matmul(tile[:, inner], V[inner][..., outer], out=out[rows][..., outer])
                     continue
                 total = torch.zeros_like(out[rows], dtype=torch.float64)
                 for columns in slices(0, self.shape[1], layout.columns):
@@ -173,6 +178,22 @@ class Tiles(ABC):
         made = block if layout.keep else block + layout.columns
         kept = m * self.row_bytes + FOLDING_BYTES if layout.keep else 0
         return sums + kept + tile + vectors + 4 * made * self.row_bytes
+
+
+def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:
+    """Blocks, as rows and columns, that hold all of V; of a lower triangular V the zeros above them are left out.
+
+    >>> lower_blocks(torch.ones(100, 100).tril())
+    [(slice(0, None, None), slice(0, 56, None)), (slice(56, None, None), slice(56, 100, None))]
+    >>> lower_blocks(torch.ones(100, 100))
+    [(slice(None, None, None), slice(None, None, None))]
+    """
+    if V.ndim == 2 and V.device.type == "cpu":
+        width = 8 * math.ceil(max(V.shape[1] / 4, LEAST_WIDTH) / 8)
+        blocks = [(slice(part.start, None), part) for part in slices(0, V.shape[1], width)]
+        if not any(bool(V[: inner.start, outer].any()) for inner, outer in blocks):
+            return blocks
+    return [(slice(None), slice(None))]
 
 
 def slices(start: int, stop: int, step: int) -> Iterator[slice]:
