@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.losses import Multinomial
 from mercer.operators import Stored
+from mercer.solvers.joint_inverse import JointInverse
 from mercer.solvers.newton_system import NewtonSystem
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
@@ -21,6 +23,15 @@ DIRECT_ROWS = 3000
 RANK = 4
 """The preconditioner has this many times sqrt(n) columns."""
 
+FEW_ROWS = 200
+"""Up to here the systems of several classes are factorised at once, with more only where iterations were many."""
+
+MANY_STEPS = 1 / 16
+"""Iterations per row that take as long as factors for all classes."""
+
+MOST_NUMBERS = 2**27
+"""Numbers in such factors, at most."""
+
 
 @dataclass(eq=False)
 class FullSpan:
@@ -30,7 +41,8 @@ class FullSpan:
 
     and the new intercept makes the coefficients sum to zero. Rows without curvature drop out of the system. It is
     factorised where the matrix is stored and at most `direct` rows are left, and else solved by conjugate gradients
-    with the preconditioner S F F^T S + D, where F is a randomly pivoted Cholesky factor of K, found once.
+    with the preconditioner S F F^T S + D, where F is a randomly pivoted Cholesky factor of K, found once. Systems of
+    several classes are factorised where the rows are few, or where the iterations of the last step were many.
     """
 
     products: Products
@@ -39,6 +51,7 @@ class FullSpan:
     direct: int = DIRECT_ROWS
     rank: int | None = None
     inner_steps: int = 0
+    last_steps: int = 0
     _factor: Any = field(default=None, repr=False)
 
     @classmethod
@@ -112,6 +125,10 @@ class FullSpan:
         shift, before = 2 * objective.alpha, self.inner_steps
         gradient, root = objective.linearised(f, at)
         base = gradient / -shift - c
+        if self._joins(objective):
+            step = self._joint_step(objective, c, base, f if at is None else at)
+            if step is not None:
+                return step
         moved = self._moved(base, root)
         right, b = root.transposed(-moved), f.new_zeros(f.shape[1])
         if not objective.intercept:
@@ -128,6 +145,37 @@ class FullSpan:
             v = v - b * upwards
         d = base + root.apply(v)
         return Step(d, self._image(d) + b, b, exact=self.inner_steps == before)
+
+    def _joins(self, objective: Objective) -> bool:
+        """Whether a step for several classes is found from factors."""
+        if not isinstance(objective.loss, Multinomial) or self.matrix is None or self.n > self.direct:
+            return False
+        if objective.outputs * self.n**2 > MOST_NUMBERS:
+            return False
+        return self.n <= FEW_ROWS or self.last_steps > MANY_STEPS * self.n
+
+    def _joint_step(self, objective: Objective, c: Tensor, base: Tensor, at: Tensor) -> Step | None:
+        r"""The step from factors for all classes; None where the kernel is not positive semi-definite. With R of
+        `JointInverse` for K / (2 alpha),
+
+        .. math:: 2 \alpha\, S v = R (-K r - b), \qquad r = \text{base}.
+        """
+        assert self.matrix is not None
+        shift = 2 * objective.alpha
+        try:
+            joint = JointInverse.of(self.matrix.to(torch.float64) / shift, torch.softmax(at, 1) * objective.w)
+        except torch.linalg.LinAlgError:
+            return None
+        lift = joint.reduce(self._image(-base).T.unsqueeze(2)).squeeze(2).T
+        b = at.new_zeros(at.shape[1])
+        if objective.intercept:
+            units = torch.eye(len(b)).to(at).unsqueeze(1).expand(len(b), self.n, len(b))
+            upwards = joint.reduce(units)
+            wanted = lift.sum(0) + shift * (c + base).sum(0)
+            b = torch.linalg.pinv(upwards.sum(1), rtol=1e-10, hermitian=True) @ wanted
+            lift = lift - (upwards @ b).T
+        d = base + lift / shift
+        return Step(d, self._image(d) + b, b, exact=True)
 
     def _moved(self, base: Tensor, root: Root) -> Tensor:
         """K base, at least in the rows that have curvature: those that a step needs."""
@@ -195,7 +243,7 @@ class FullSpan:
 
     def _iterate(self, root: Root, columns: list[Tensor], shift: float, tol: float) -> list[Tensor]:
         found, steps = NewtonSystem.of(self.products, *self.factor, root, shift, columns[0].shape).solve(columns, tol)
-        self.inner_steps += steps
+        self._count(steps)
         return found
 
     def _solve_with_sums(
@@ -203,8 +251,12 @@ class FullSpan:
     ) -> tuple[Tensor, Tensor]:
         system = NewtonSystem.of(self.products, *self.factor, root, shift, right.shape)
         v, b, steps = system.solve_with_sums(right, sums, tol)
-        self.inner_steps += steps
+        self._count(steps)
         return v, b
+
+    def _count(self, steps: int) -> None:
+        self.inner_steps += steps
+        self.last_steps = steps
 
 
 @dataclass(frozen=True, eq=False)

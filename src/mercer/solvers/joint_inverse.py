@@ -1,0 +1,63 @@
+"""The inverse that several classes share: labels tie functions together that have the same prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+LEAST = 1e-10
+"""Of the largest curvature: smaller ones are raised to it, since they are divided by."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointInverse:
+    r"""R = (K + H^-1)^-1 for t functions with a common K, where at each row H = diag(d) - d d^T / sum(d):
+
+    .. math:: R_{bc} = \delta_{bc} E_c - E_b \Bigl(\sum_a E_a\Bigr)^{-1} E_c, \qquad
+        E_c = (K + D_c^{-1})^{-1} = D_c^{1/2} (I + D_c^{1/2} K D_c^{1/2})^{-1} D_c^{1/2}.
+
+    One factor of size n for each function and one for all of them, instead of one of size n t. H is the curvature of
+    the multinomial loss where d are weighted probabilities.
+
+    Attributes
+    ----------
+    roots : D^1/2, (t, n, 1).
+    inverses : (I + D^1/2 K D^1/2)^-1, (t, n, n).
+    L : the Cholesky factor of the sum of all E, (n, n).
+
+    References: Williams and Barber, *Bayesian classification with Gaussian processes*, 1998; Rasmussen and Williams,
+    *Gaussian processes for machine learning*, 2006, section 3.5.
+
+    >>> half = JointInverse.of(torch.ones(1, 1).double(), torch.tensor([[0.5, 0.5]]).double())
+    >>> half.reduce(torch.tensor([[[1.0]], [[-1.0]]]).double()).flatten()  # H = 1/2 for this difference: 1 / (1 + 2)
+    tensor([ 0.3333, -0.3333], dtype=torch.float64)
+    """
+
+    roots: Tensor
+    inverses: Tensor
+    L: Tensor
+
+    @classmethod
+    def of(cls, K: Tensor, D: Tensor) -> JointInverse:
+        """From K (n, n) and d in the rows of D (n, t); K has to be positive semi-definite."""
+        n, t = D.shape
+        roots = D.clamp(min=LEAST * float(D.max())).sqrt().T.unsqueeze(2)
+        inverses, total = K.new_empty(t, n, n), K.new_zeros(n, n)
+        for root, inverse in zip(roots, inverses, strict=True):
+            B = K * root
+            B *= root.mT
+            B.diagonal().add_(1.0)
+            inverse.copy_(torch.cholesky_inverse(torch.linalg.cholesky(B)))
+            total.add_(inverse * root * root.mT)
+        return cls(roots, inverses, torch.linalg.cholesky(total))
+
+    def own(self, V: Tensor) -> Tensor:
+        """E_c V_c for V of shape (t, n, q), or (n, q) for all alike."""
+        return self.roots * (self.inverses @ (self.roots * V))
+
+    def reduce(self, V: Tensor) -> Tensor:
+        """R V for V of shape (t, n, q)."""
+        own = self.own(V)
+        return own - self.own(torch.cholesky_solve(own.sum(0), self.L))
