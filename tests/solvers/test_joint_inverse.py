@@ -37,7 +37,10 @@ def test_the_shared_inverse_is_that_of_one_large_matrix(t: int) -> None:
     whole = torch.linalg.solve(torch.eye(t * n).double() + H @ torch.block_diag(*[K] * t), H)  # (K + H^-1)^-1
     V = torch.randn(t, n, 2, generator=generator).double()
     expected = (whole @ V.reshape(t * n, 2)).reshape(t, n, 2)
-    torch.testing.assert_close(JointInverse.of(K, D).reduce(V), expected, rtol=1e-10, atol=1e-10)
+    joint = JointInverse.of(K, D)
+    torch.testing.assert_close(joint.reduce(V), expected, rtol=1e-10, atol=1e-10)
+    log_det = torch.linalg.slogdet(torch.eye(t * n).double() + H @ torch.block_diag(*[K] * t))[1]
+    assert joint.log_det == pytest.approx(float(log_det), rel=1e-10)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

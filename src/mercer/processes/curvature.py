@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.processes.exact import Factor, factorise
+from mercer.solvers.joint_inverse import JointInverse
 
 
 class Curvature(ABC):
@@ -91,14 +92,9 @@ class LogisticCurvature(Curvature):
 
 
 class SoftmaxCurvature(Curvature):
-    r"""Of several classes with a function each: at a row :math:`W = \operatorname{diag}(\pi) - \pi \pi^T`, and
+    r"""Of several classes with a function each: at a row :math:`W = \operatorname{diag}(\pi) - \pi \pi^T`.
 
-    .. math:: R_{cd} = \delta_{cd} E_c - E_c \Bigl(\sum_b E_b\Bigr)^{-1} E_d, \qquad
-        E_c = D_c^{1/2} (I + D_c^{1/2} K D_c^{1/2})^{-1} D_c^{1/2}, \quad D_c = \operatorname{diag}(\pi_{1c}, ...),
-
-    .. math:: \det(I + K W) = \det\Bigl(\sum_c E_c\Bigr) \prod_c \det(I + D_c^{1/2} K D_c^{1/2}).
-
-    One n x n factorisation for each class, instead of one with all of their rows.
+    R is a `JointInverse`: one n x n factorisation for each class, instead of one with all of their rows.
 
     >>> at_zero = SoftmaxCurvature(torch.ones(1, 1).double(), torch.zeros(1, 2).double())
     >>> at_zero.reduce(torch.tensor([[1.0, -1.0]]).double())  # W = 1/2 there, so 1 / (1 + 2)
@@ -108,31 +104,20 @@ class SoftmaxCurvature(Curvature):
     def __init__(self, K: Tensor, f: Tensor) -> None:
         self.K = K
         self.p = torch.softmax(f, 1)
-        self.E: list[Tensor] = []
-        self.log_det = 0.0
-        total = torch.zeros_like(K)
-        for share in self.p.T:
-            root = share.sqrt().unsqueeze(1)
-            factor = _identity_plus(root, K)
-            self.E.append(factor.inverse().mul_(root).mul_(root.mT))
-            self.log_det += factor.log_det()
-            total += self.E[-1]
-        del factor
-        self.total = factorise(total.clone)
-        self.log_det += self.total.log_det()
+        self.joint = JointInverse.of(K, self.p)
+        self.log_det = self.joint.log_det
 
     def weigh(self, V: Tensor) -> Tensor:
         return self.p * (V - (self.p * V).sum(1, keepdim=True))
 
     def reduce(self, V: Tensor) -> Tensor:
-        own = torch.stack([E @ v for E, v in zip(self.E, V.T, strict=True)], dim=1)
-        common = self.total.solve(own.sum(1, keepdim=True))[:, 0]
-        return own - torch.stack([E @ common for E in self.E], dim=1)
+        return self.joint.reduce(V.T.unsqueeze(2)).squeeze(2).T
 
     def block_sum(self) -> Tensor:
         found = torch.zeros_like(self.K)
-        for E in self.E:
-            half = self.total.half_solve(E)
+        for root, inverse in zip(self.joint.roots, self.joint.inverses, strict=True):
+            E = inverse * root * root.mT
+            half = self.joint.half_solve(E)
             found += E
             found.addmm_(half.mT, half, alpha=-1.0)
         return found
@@ -143,19 +128,10 @@ class SoftmaxCurvature(Curvature):
         return -0.5 * self.weigh(own - 2.0 * mixed)
 
     def explained(self, cross: Tensor) -> Tensor:
-        halves, own = [], []
-        for E in self.E:
-            seen = E @ cross.mT
-            own.append((seen * cross.mT).sum(0))
-            halves.append(self.total.half_solve(seen))
-        found = torch.diag_embed(torch.stack(own, dim=1))
-        for c, left in enumerate(halves):
-            for d, right in enumerate(halves[: c + 1]):
-                shared = (left * right).sum(0)
-                found[:, c, d] -= shared
-                if d < c:
-                    found[:, d, c] -= shared
-        return found
+        seen = self.joint.own(cross.mT)  # (t, n, m)
+        own = torch.diag_embed((seen * cross.mT).sum(1).T)
+        half = self.joint.half_solve(seen)
+        return own - torch.einsum("cji,dji->icd", half, half)
 
 
 def _identity_plus(root: Tensor, K: Tensor) -> Factor:

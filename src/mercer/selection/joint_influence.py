@@ -27,7 +27,7 @@ def joint_influences(K: Tensor, p: Tensor, weights: Tensor | float, alpha: float
     eye = torch.eye(n).to(K)
     images = joint.roots * (eye - joint.inverses) / joint.roots.mT  # E K
     own = K.diagonal() - torch.einsum("ij,cij->cj", K, images)
-    half = torch.linalg.solve_triangular(joint.L, images, upper=False)
+    half = joint.half_solve(images)
     blocks = torch.einsum("cji,dji->icd", half, half) + torch.diag_embed(own.T)
     if not intercept:
         return blocks

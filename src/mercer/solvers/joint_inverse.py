@@ -18,6 +18,9 @@ class JointInverse:
     .. math:: R_{bc} = \delta_{bc} E_c - E_b \Bigl(\sum_a E_a\Bigr)^{-1} E_c, \qquad
         E_c = (K + D_c^{-1})^{-1} = D_c^{1/2} (I + D_c^{1/2} K D_c^{1/2})^{-1} D_c^{1/2}.
 
+    .. math:: \det(I + K H) = \det\Bigl(\sum_c E_c\Bigr) \prod_c \det(I + D_c^{1/2} K D_c^{1/2})
+        \Big/ \prod_i \sum_c d_{ic}.
+
     One factor of size n for each function and one for all of them, instead of one of size n t. H is the curvature of
     the multinomial loss where d are weighted probabilities.
 
@@ -26,6 +29,7 @@ class JointInverse:
     roots : D^1/2, (t, n, 1).
     inverses : (I + D^1/2 K D^1/2)^-1, (t, n, n).
     L : the Cholesky factor of the sum of all E, (n, n).
+    log_det : log det(I + K H).
 
     References: Williams and Barber, *Bayesian classification with Gaussian processes*, 1998; Rasmussen and Williams,
     *Gaussian processes for machine learning*, 2006, section 3.5.
@@ -38,20 +42,26 @@ class JointInverse:
     roots: Tensor
     inverses: Tensor
     L: Tensor
+    log_det: float
 
     @classmethod
     def of(cls, K: Tensor, D: Tensor) -> JointInverse:
         """From K (n, n) and d in the rows of D (n, t); K has to be positive semi-definite."""
         n, t = D.shape
-        roots = D.clamp(min=LEAST * float(D.max())).sqrt().T.unsqueeze(2)
+        D = D.clamp(min=LEAST * float(D.max()))
+        roots = D.sqrt().T.unsqueeze(2)
         inverses, total = K.new_empty(t, n, n), K.new_zeros(n, n)
+        log_det = -float(D.sum(1).log().sum())
         for root, inverse in zip(roots, inverses, strict=True):
             B = K * root
             B *= root.mT
             B.diagonal().add_(1.0)
-            inverse.copy_(torch.cholesky_inverse(torch.linalg.cholesky(B)))
+            L = torch.linalg.cholesky(B)
+            inverse.copy_(torch.cholesky_inverse(L))
             total.add_(inverse * root * root.mT)
-        return cls(roots, inverses, torch.linalg.cholesky(total))
+            log_det += _log_det(L)
+        L = torch.linalg.cholesky(total)
+        return cls(roots, inverses, L, log_det + _log_det(L))
 
     def own(self, V: Tensor) -> Tensor:
         """E_c V_c for V of shape (t, n, q), or (n, q) for all alike."""
@@ -61,3 +71,11 @@ class JointInverse:
         """R V for V of shape (t, n, q)."""
         own = self.own(V)
         return own - self.own(torch.cholesky_solve(own.sum(0), self.L))
+
+    def half_solve(self, B: Tensor) -> Tensor:
+        """L^-1 B for B of shape (n, q) or (t, n, q)."""
+        return torch.linalg.solve_triangular(self.L, B, upper=False)
+
+
+def _log_det(L: Tensor) -> float:
+    return 2.0 * float(L.diagonal().log().sum())
