@@ -1,4 +1,4 @@
-"""What every kernel estimator shares: parameters of frozen kernels, tags, and model files."""
+"""What every kernel estimator shares: parameters of frozen kernels, tags, reports and model files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.errors import MercerError
 from mercer.core.persistence import save
+from mercer.core.report import Report
 from mercer.kernels import Kernel, as_kernel
 
 
@@ -30,6 +31,15 @@ class KernelEstimator(BaseEstimator):
         """Write the fitted model to one safetensors file; `mercer.load(path)` reads it back."""
         check_is_fitted(self)
         save(self, path)
+
+    @property
+    def report_(self) -> Report:
+        """What was done, how well it went and what to worry about."""
+        return self.report()
+
+    def report(self) -> Report:
+        """What was done, how well it went and what to worry about."""
+        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -311,11 +311,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         parts = [self._gradient(part, of) for part in self._posterior.tiles(rows)]
         return self._given(torch.cat(parts), rows, X)
 
-    @property
-    def report_(self) -> Report:
-        """What was done, how well it went and what to worry about."""
-        return self.report()
-
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         check_is_fitted(self)

@@ -200,11 +200,6 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         other = as_kernel(kernel).bind(data.X.names)
         return LaplacePosterior.condition(other, data, len(self.classes_), self._place())[1]
 
-    @property
-    def report_(self) -> Report:
-        """What was done, how well it went and what to worry about."""
-        return self.report()
-
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         check_is_fitted(self)
