@@ -67,6 +67,14 @@ def test_where_iterations_are_many_factors_take_over() -> None:
     assert found.objective == pytest.approx(expected.objective, rel=1e-6)
 
 
+def test_where_rounding_spoils_the_factors_iterations_take_over() -> None:
+    K, objective = problem(60, 1e-11, False)
+    direct, iterative = FullSpan.of(None, matrix=K), FullSpan.of(None, matrix=K, direct=0)
+    found, expected = (Newton(max_iter=5).solve(span, objective) for span in (direct, iterative))
+    assert direct.inner_steps > 0
+    assert found.objective <= expected.objective * (1 + 1e-9)
+
+
 def test_a_kernel_that_is_not_positive_is_called_that() -> None:
     K, objective = problem(30, 0.1, False)
     with pytest.raises(NotPositiveDefiniteError, match="not positive semi-definite"):

@@ -108,7 +108,7 @@ class SoftmaxCurvature(Curvature):
         self.log_det = self.joint.log_det
 
     def weigh(self, V: Tensor) -> Tensor:
-        return self.p * (V - (self.p * V).sum(1, keepdim=True))
+        return self.joint.weigh(V.T.unsqueeze(2)).squeeze(2).T
 
     def reduce(self, V: Tensor) -> Tensor:
         return self.joint.reduce(V.T.unsqueeze(2)).squeeze(2).T

@@ -32,6 +32,9 @@ MANY_STEPS = 1 / 16
 MOST_NUMBERS = 2**27
 """Numbers in such factors, at most."""
 
+ROUGH = 1e-2
+"""The largest relative residual of a step from them; where rounding leaves more, iterations do it."""
+
 
 @dataclass(eq=False)
 class FullSpan:
@@ -155,10 +158,11 @@ class FullSpan:
         return self.n <= FEW_ROWS or self.last_steps > MANY_STEPS * self.n
 
     def _joint_step(self, objective: Objective, c: Tensor, base: Tensor, at: Tensor) -> Step | None:
-        r"""The step from factors for all classes; None where the kernel is not positive semi-definite. With R of
-        `JointInverse` for K / (2 alpha),
+        r"""The step from factors for all classes, with R of `JointInverse` for K / (2 alpha),
 
-        .. math:: 2 \alpha\, S v = R (-K r - b), \qquad r = \text{base}.
+        .. math:: 2 \alpha\, S v = R (-K r - b), \qquad r = \text{base};
+
+        None where that is not accurate: alpha is very small, or the kernel not positive semi-definite.
         """
         assert self.matrix is not None
         shift = 2 * objective.alpha
@@ -175,7 +179,10 @@ class FullSpan:
             b = torch.linalg.pinv(upwards.sum(1), rtol=1e-10, hermitian=True) @ wanted
             lift = lift - (upwards @ b).T
         d = base + lift / shift
-        return Step(d, self._image(d) + b, b, exact=True)
+        moved = self._image(d) + b
+        missed = base - d - joint.weigh(moved.T.unsqueeze(2) / shift).squeeze(2).T
+        accurate = float(missed.norm()) <= ROUGH * float(base.norm())
+        return Step(d, moved, b, exact=True) if accurate else None
 
     def _moved(self, base: Tensor, root: Root) -> Tensor:
         """K base, at least in the rows that have curvature: those that a step needs."""

@@ -26,6 +26,7 @@ class JointInverse:
 
     Attributes
     ----------
+    D : as given, with its smallest entries raised.
     roots : D^1/2, (t, n, 1).
     inverses : (I + D^1/2 K D^1/2)^-1, (t, n, n).
     L : the Cholesky factor of the sum of all E, (n, n).
@@ -39,6 +40,7 @@ class JointInverse:
     tensor([ 0.3333, -0.3333], dtype=torch.float64)
     """
 
+    D: Tensor
     roots: Tensor
     inverses: Tensor
     L: Tensor
@@ -61,7 +63,7 @@ class JointInverse:
             total.add_(inverse * root * root.mT)
             log_det += _log_det(L)
         L = torch.linalg.cholesky(total)
-        return cls(roots, inverses, L, log_det + _log_det(L))
+        return cls(D, roots, inverses, L, log_det + _log_det(L))
 
     def own(self, V: Tensor) -> Tensor:
         """E_c V_c for V of shape (t, n, q), or (n, q) for all alike."""
@@ -71,6 +73,11 @@ class JointInverse:
         """R V for V of shape (t, n, q)."""
         own = self.own(V)
         return own - self.own(torch.cholesky_solve(own.sum(0), self.L))
+
+    def weigh(self, V: Tensor) -> Tensor:
+        """H V for V of shape (t, n, q)."""
+        D = self.D.T.unsqueeze(2)
+        return D * (V - (D * V).sum(0) / D.sum(0))
 
     def half_solve(self, B: Tensor) -> Tensor:
         """L^-1 B for B of shape (n, q) or (t, n, q)."""
