@@ -134,10 +134,8 @@ def test_an_interrupt_takes_the_work_back(client):
     raised = threading.Event()
     threading.Thread(target=interrupt_until, args=(raised,)).start()
     with pytest.raises(KeyboardInterrupt):
-        try:
-            run(DaskEngine(client), work=slow)
-        finally:
-            raised.set()
+        run(DaskEngine(client), work=slow)
+    raised.set()
     deadline = time.monotonic() + 10
     while (left := client.run_on_scheduler(unfinished)) and time.monotonic() < deadline:
         time.sleep(0.1)
