@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
 
@@ -123,19 +124,19 @@ def unfinished(dask_scheduler):
     return [task.key for task in dask_scheduler.tasks.values() if task.state not in ("memory", "released", "forgotten")]
 
 
-def interrupt_until(raised):
-    """An interrupt may reach a finaliser, where Python drops it: then there is another."""
-    for pause in (0.5, 3.0):
-        if not raised.wait(pause):
-            _thread.interrupt_main()
+@pytest.fixture
+def interruptible():
+    """A process in the background may ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_takes_the_work_back(client):
-    raised = threading.Event()
-    threading.Thread(target=interrupt_until, args=(raised,)).start()
+    threading.Timer(0.5, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
         run(DaskEngine(client), work=slow)
-    raised.set()
     deadline = time.monotonic() + 10
     while (left := client.run_on_scheduler(unfinished)) and time.monotonic() < deadline:
         time.sleep(0.1)
