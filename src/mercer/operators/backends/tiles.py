@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -25,8 +26,9 @@ GPU_BYTES = 2**27
 LEAST_BYTES = 2**14
 LEFT_STRIPS = 16
 """Strips of rows whose operands are made together."""
-LEAST_WIDTH = 50
-"""Columns of a triangular factor that are multiplied at a time, at least: fewer keep no core busy."""
+TRIANGLE_BLOCKS, LEAST_WIDTH = 4, 48
+"""Into how many blocks of columns a triangular factor is cut, and how wide they are at least: fewer keep no core busy.
+Widths are multiples of 24, the columns that a CPU's product takes at a time."""
 FOLDING_BYTES = 2**21
 """What preparing the operands of all columns takes besides them."""
 
@@ -184,13 +186,15 @@ def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:
     """Blocks, as rows and columns, that hold all of V; of a lower triangular V the zeros above them are left out.
 
     >>> lower_blocks(torch.ones(100, 100).tril())
-    [(slice(0, None, None), slice(0, 56, None)), (slice(56, None, None), slice(56, 100, None))]
+    [(slice(0, None, None), slice(0, 48, None)), (slice(48, None, None), slice(48, 100, None))]
     >>> lower_blocks(torch.ones(100, 100))
     [(slice(None, None, None), slice(None, None, None))]
     """
     if V.ndim == 2 and V.device.type == "cpu":
-        width = 8 * math.ceil(max(V.shape[1] / 4, LEAST_WIDTH) / 8)
-        blocks = [(slice(part.start, None), part) for part in slices(0, V.shape[1], width)]
+        n_columns = V.shape[1]
+        count = max(1, min(TRIANGLE_BLOCKS, n_columns // LEAST_WIDTH))
+        starts = [i * (n_columns // count // 24 * 24) for i in range(count)]
+        blocks = [(slice(a, None), slice(a, b)) for a, b in pairwise([*starts, n_columns])]
         if not any(bool(V[: inner.start, outer].any()) for inner, outer in blocks):
             return blocks
     return [(slice(None), slice(None))]
