@@ -66,6 +66,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
     memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
     random_state : seed of restarts, subsets and samples.
     n_inducing : inducing points of "sgpr".
+    n_learn : rows whose likelihood the hyperparameters maximise, random ones and their nearest neighbours; None for
+        all. The process is conditioned on all rows in any case. Of very many rows some thousands tell nearly as much.
     max_iter : largest number of L-BFGS iterations.
     verbose : print the progress of learning.
 
@@ -118,6 +120,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         memory_budget: Any = None,
         random_state: Any = None,
         n_inducing: int | None = None,
+        n_learn: int | None = None,
         max_iter: int = 100,
         verbose: bool = False,
     ) -> None:
@@ -135,6 +138,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         self.memory_budget = memory_budget
         self.random_state = random_state
         self.n_inducing = n_inducing
+        self.n_learn = n_learn
         self.max_iter = max_iter
         self.verbose = verbose
 

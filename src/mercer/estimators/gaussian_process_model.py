@@ -49,6 +49,7 @@ class GaussianProcessModel(KernelEstimator):
     memory_budget: Any
     random_state: Any
     n_inducing: int | None
+    n_learn: int | None
     max_iter: int
     verbose: bool
 
@@ -87,10 +88,12 @@ class GaussianProcessModel(KernelEstimator):
         return 0.0, check_variances(noise, "noise", n)
 
     def _check_settings(self) -> None:
-        for name, least in (("n_restarts", 0), ("max_iter", 1)):
+        for name, least, optional in (("n_restarts", 0, False), ("max_iter", 1, False), ("n_learn", 2, True)):
             value = getattr(self, name)
+            if optional and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name}={value!r}: must be an integer >= {least}.")
+                raise InputError(f"{name}={value!r}: must be an integer >= {least}{' or None' * optional}.")
         if self.method != "auto" and self.method not in METHODS:
             known = ", ".join(map(repr, ("auto", *METHODS)))
             raise InputError(f"method={self.method!r} is unknown; the methods are {known}.")
@@ -138,7 +141,8 @@ class GaussianProcessModel(KernelEstimator):
         observations = self._observations(data, row_noise)
         learn = self.optimize and len(hyper) > 0 and n > 1
         mean = self._mean(observations, hyper, learn)
-        name, reason = choose_method(self.method, n, learn, self._place())
+        taught = min(n, self.n_learn or n)
+        name, reason = choose_method(self.method, n, taught if learn else 0, self._place())
         self._method = self._make_method(name)
         self.optimum_ = self._learn(observations, hyper, mean) if learn else None
         theta = hyper.start if self.optimum_ is None else self.optimum_.theta
@@ -167,6 +171,7 @@ class GaussianProcessModel(KernelEstimator):
             n_restarts=self.n_restarts,
             max_iter=self.max_iter,
             seed=self._seed,
+            n_learn=self.n_learn,
             progress=_print_progress if self.verbose else None,
         )
 

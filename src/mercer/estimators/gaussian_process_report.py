@@ -8,7 +8,6 @@ import numpy as np
 
 from mercer.core.report import Report, make_report
 from mercer.kernels import Kernel
-from mercer.processes import Maximum
 from mercer.processes.evidence import noise_alone
 from mercer.processes.maximise import MARGIN
 from mercer.processes.means import LinearMean
@@ -117,7 +116,7 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
         found.append(f"learning stopped at its limit of {model.max_iter} iterations: raise max_iter")
     found += _irrelevant(model)
     found += _at_bounds(model, optimum.theta)
-    if _looks_like_noise(model, optimum):
+    if _looks_like_noise(model):
         if isinstance(posterior.mean_function.mean, LinearMean):
             found.append("the data look like a line and noise, which explain them about as well without any function")
         else:
@@ -125,11 +124,12 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
     return found
 
 
-def _looks_like_noise(model: GaussianProcessRegressor, optimum: Maximum) -> bool:
+def _looks_like_noise(model: GaussianProcessRegressor) -> bool:
     posterior = model._posterior
     if posterior.data.noise is not None or len(posterior.data) < 3:
         return False
-    return optimum.value < noise_alone(posterior.data, posterior.mean_function.mean) + MARGIN
+    value = model.log_marginal_likelihood_ + len(posterior.data) * float(model._target_scale.log().sum())
+    return value < noise_alone(posterior.data, posterior.mean_function.mean) + MARGIN
 
 
 def _irrelevant(model: GaussianProcessRegressor) -> list[str]:

@@ -111,21 +111,21 @@ TILES = 16
 """Tiles that the gradient of a kernel holds at a time, for a formula of usual length."""
 
 
-def dense_bytes(n: int, learn: bool) -> int:
-    """What the exact method stores: the factor, and for gradients the inverse and some tiles."""
-    return 8 * n * n * (2 if learn else 1) + (8 * TILES * min(n * n, TILE_NUMBERS["cpu"]) if learn else 0)
+def dense_bytes(n: int, taught: int) -> int:
+    """What the exact method stores: the factor, and for gradients of the `taught` rows an inverse and some tiles."""
+    return 8 * max(n**2, 2 * taught**2 + TILES * min(taught**2, TILE_NUMBERS["cpu"]))
 
 
-def choose_method(method: str, n: int, learn: bool, place: Placement) -> tuple[str, str]:
+def choose_method(method: str, n: int, taught: int, place: Placement) -> tuple[str, str]:
     """The method's name and why: "auto" is "exact" where its matrices fit the memory budget, else "iterative".
 
     >>> import torch
-    >>> choose_method("auto", 1000, True, Placement(torch.device("cpu"), torch.float64, "1GiB"))
+    >>> choose_method("auto", 1000, 1000, Placement(torch.device("cpu"), torch.float64, "1GiB"))
     ('exact', 'its matrices of 31.3 MiB fit the memory budget of 1.0 GiB')
     """
     if method != "auto":
         return method, "as asked for"
-    needed, budget = dense_bytes(n, learn), resolve_budget(place.memory_budget, place.device)
+    needed, budget = dense_bytes(n, taught), resolve_budget(place.memory_budget, place.device)
     if needed <= budget:
         return "exact", f"its matrices of {readable(needed)} fit the memory budget of {readable(budget)}"
     words = f"dense matrices of {readable(needed)} do not fit the memory budget of {readable(budget)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -47,18 +49,20 @@ def learn(
     n_restarts: int = 0,
     max_iter: int = 100,
     seed: int = 0,
+    n_learn: int | None = None,
     progress: Progress | None = None,
 ) -> Maximum:
     """The hyperparameters of greatest evidence, as the method computes it.
 
     Starts are screened by ascents on 500 random rows. The best of their ends is improved on some thousand rows where
-    there are many more, and last on all. `place` is where the exact evidence of some rows is computed.
+    there are many more, and last on all, or on `n_learn` of them. `place` is where the exact evidence of some rows is
+    computed.
     """
-    n, hyper, where = len(data), hyperparameters, place.device.type
+    hyper, last = hyperparameters, min(len(data), n_learn or len(data))
     first_step: float | None = None
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(data.Y.device)
-    few = ExactEvidence(data.take(order[:FEW_ROWS]), hyper, mean, place) if n > FEW_ROWS else None
-    for count in (count for count in STAGES[where] if n > WORTHWHILE * count):
+    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed)).to(data.Y.device)
+    few = ExactEvidence(data.take(order[:FEW_ROWS]), hyper, mean, place) if last > FEW_ROWS else None
+    for count in (count for count in STAGES[place.device.type] if last > WORTHWHILE * count):
         some = data.take(with_neighbours(order, count, hyper, data, place))
         nearby = maximise(
             ExactEvidence(some, hyper, mean, place),
@@ -71,8 +75,9 @@ def learn(
         )
         hyper, few, n_restarts = next_start(hyperparameters, nearby.theta), None, 0
         first_step = FIRST_STEP
-    return maximise(
-        method.evidence(data, hyper, mean),
+    rest = data if last == len(data) else data.take(with_neighbours(order, last, hyper, data, place))
+    found = maximise(
+        method.evidence(rest, hyper, mean),
         few,
         n_restarts=n_restarts,
         max_iter=max_iter,
@@ -81,6 +86,7 @@ def learn(
         progress=progress,
         first_step=first_step,
     )
+    return found if rest is data else replace(found, message=f"{found.message} on {last:,} of {len(data):,} rows")
 
 
 def with_neighbours(order: Tensor, count: int, hyper: Hyperparameters, data: Observations, place: Placement) -> Tensor:
