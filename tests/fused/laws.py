@@ -48,10 +48,10 @@ def columns(n: int, *t: int, seed: int = 1) -> Tensor:
     return torch.as_tensor(values, dtype=torch.float32, device=DEVICE)
 
 
-def gram(kernel: Kernel, x: Points, z: Points, *, same: bool = False) -> fused.FusedGram:
+def gram(kernel: Kernel, x: Points, z: Points, *, same: bool = False, symmetric: bool = False) -> fused.FusedGram:
     program = kernel.program(x)
     assert fused.supports(program, x, z) is None
-    return fused.FusedGram(program, x, z, same=same)
+    return fused.FusedGram(program, x, z, same=same, symmetric=symmetric)
 
 
 def error(found: Tensor, expected: Tensor) -> float:

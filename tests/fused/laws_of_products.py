@@ -59,14 +59,40 @@ def test_offsets_of_ten_thousand_do_no_harm(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("kernel", [Laplace(), ExponentialPower(power=0.7), Laplace() * Linear(1.0)])
 @pytest.mark.parametrize("d", [2, 5, 20])
-def test_near_duplicates_keep_their_distance(kernel: Kernel, d: int) -> None:
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_near_duplicates_keep_their_distance(kernel: Kernel, d: int, symmetric: bool) -> None:
     half = normal(40, d, 0)
     rows = torch.cat([half, half + 1e-5 * normal(40, d, 1)])
     x = points(rows + 100.0)
-    K, fast = reference(kernel, x), gram(kernel, x, x, same=True)
+    K, fast = reference(kernel, x), gram(kernel, x, x, same=True, symmetric=symmetric)
     for t in ((), (), (3,)):  # the second product knows from the first where points are near
         V = columns(80, *t)
         assert error(fast.product(V), K @ V.double().cpu()) < NEAR_TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("kernel", "d"),
+    [
+        (Gaussian(), 3),
+        (Gaussian(4.0), 150),
+        (Laplace(), 2),
+        (Gaussian() + Matern(1.5, 2.0) * Linear(1.0) + WhiteNoise(0.5), 4),
+        (Laplace(metric="l1") * Linear(1.0), 3),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("n", [1, 64, 65, 150])
+def test_each_tile_of_one_sample_serves_twice(kernel: Kernel, d: int, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def plain(*_: object) -> None:
+        raise AssertionError("a plain product")
+
+    monkeypatch.setattr(fused.launch, "_launch", plain)
+    x = points(normal(n + 1, d, 0)[1:])
+    K, V, fast = reference(kernel, x), columns(n), gram(kernel, x, x, same=True, symmetric=True)
+    for _ in range(2):
+        assert error(fast.product(V), K @ V.double().cpu()) < TOLERANCE
+    if d < 100:
+        assert error(fast.product(columns(n, 2)), K @ columns(n, 2).double().cpu()) < TOLERANCE
 
 
 def test_a_wide_gaussian_takes_near_points_from_differences() -> None:

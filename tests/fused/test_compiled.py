@@ -22,22 +22,23 @@ from mercer.operators.backends.fused.tiles import tile  # noqa: E402
 
 SHARED_MEMORY = 227 * 1024
 POINTERS = dict.fromkeys("ABPQCVY", "*fp32") | {"A": "*fp16", "B": "*fp16", "FLAGS": "*i8"}
-NUMBERS = dict.fromkeys(("n", "m", "span"), "i32")
+NUMBERS = dict.fromkeys(("n", "m", "span", "count"), "i32")
 
 
-def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False) -> Any:
+def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False, mirror: bool = False) -> Any:
     """The product of a kernel over d features with t right-hand sides, compiled for compute capability 9.0."""
     text = profile(reduced(kernel.program(as_points(np.zeros((1, d))))))
     grid = layout(d, "fast")
     guard = {"exact": Differences(d, 0, 0, 1, True, "l2"), "near": 2} if guarded else {}
     inputs = (Products(grid, 0, **guard),)
-    size = tile([grid], t, roots=text.takes_roots)
+    size = tile([grid], t, roots=text.takes_roots, mirror=mirror)
     fixed = functions(source(text, inputs, grid.width)) | {"BM": size.BM, "BN": size.BN, "STAGES": size.STAGES}
     fixed |= {"INNER": size.INNER, "POLY": size.POLY, "FLAGGED": kernels.WRITE if guarded else kernels.NO}
-    fixed |= {"FOLD": size.FOLD} if t == 1 else {"T": t, "TERM": kernels.term_type()}
-    function = kernels.product if t == 1 else kernels.product_many
-    types = POINTERS | NUMBERS | ({} if t == 1 else {"V": "*bf16"})
+    fixed |= {"FOLD": 2 if mirror else size.FOLD} if t == 1 else {"T": t, "TERM": kernels.term_type()}
+    function = kernels.product_mirrored if mirror else kernels.product if t == 1 else kernels.product_many
+    types = POINTERS | NUMBERS | ({"Y": "*fp64"} if mirror else {} if t == 1 else {"V": "*bf16"})
     names = function.arg_names
+    types = {name: kind for name, kind in types.items() if name in names}
     program = ASTSource(
         function,
         {name: types.get(name, "constexpr") for name in names},
@@ -60,6 +61,16 @@ def _not_interpreted() -> None:
 def test_tiles_run_on_tensor_cores_and_fit_the_chip(kernel: Kernel, d: int, t: int, guarded: bool) -> None:
     program = compiled(kernel, d, t, guarded=guarded)
     assert "wgmma.mma_async" in program.asm["ptx"]
+    assert program.metadata.shared <= SHARED_MEMORY
+
+
+@pytest.mark.parametrize(("kernel", "d", "guarded"), [(Gaussian(), 3, False), (Laplace(), 32, True)])
+def test_tiles_that_serve_twice_are_evaluated_once(kernel: Kernel, d: int, guarded: bool) -> None:
+    program = compiled(kernel, d, 1, guarded=guarded, mirror=True)
+    loop = program.asm["ttgir"].split("scf.for", 1)[1]
+    assert loop.count("inline_asm") == compiled(kernel, d, 1, guarded=guarded).asm["ttgir"].count("inline_asm")
+    assert "wgmma.mma_async" in program.asm["ptx"]
+    assert "red.global" in program.asm["ptx"] or "atom.global" in program.asm["ptx"]
     assert program.metadata.shared <= SHARED_MEMORY
 
 

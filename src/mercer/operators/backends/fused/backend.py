@@ -31,7 +31,7 @@ class FusedTiles(Tiles):
     @classmethod
     def of(cls, program: Program, x: Points, z: Points) -> FusedTiles:
         """The back end for a program and its data; one sample when z is x."""
-        return cls(FusedGram(program, x, z, same=z is x))
+        return cls(FusedGram(program, x, z, same=z is x, symmetric=z is x))
 
     def transposed(self) -> FusedTiles:
         return self if self.one_sample else FusedTiles(self.gram.T)

@@ -22,13 +22,21 @@ class FusedGram:
     """K(x, z) of a program: products and dense blocks, without the matrix.
 
     The data are packed at the first product and kept, also for the transpose `T`. `same` says that both samples are
-    the same rows, whose diagonal is then exact; `notes` tells what took a slower, more accurate path.
+    the same rows, whose diagonal is then exact, `symmetric` that the matrix is, so that a tile can be used twice;
+    `notes` tells what took a slower, more accurate path.
     """
 
     def __init__(
-        self, program: Program, x: Points, z: Points, *, same: bool = False, samples: Samples | None = None
+        self,
+        program: Program,
+        x: Points,
+        z: Points,
+        *,
+        same: bool = False,
+        symmetric: bool = False,
+        samples: Samples | None = None,
     ) -> None:
-        self.program, self.x, self.z, self.same = program, x, z, same
+        self.program, self.x, self.z, self.same, self.symmetric = program, x, z, same, symmetric
         self.shape, self.device = (len(x), len(z)), vectors(x).device
         pad = INTERPRETED_PAD if interpreted() else PAD
         self.samples = samples or samples_of(merged(reduced(program)), x, z, pad)
@@ -52,7 +60,7 @@ class FusedGram:
         columns = V.detach().reshape(len(V), -1)
         out = torch.empty(n, columns.shape[1], dtype=torch.float32, device=self.device)
         for some, result in zip(columns.split(at_once, 1), out.split(at_once, 1), strict=True):
-            total = multiply(self.operands, some.float())[:n]
+            total = multiply(self.operands, some.float(), mirror=self.symmetric)[:n]
             if self.same:
                 total += self._missing_on_diagonal.unsqueeze(1) * some
             result.copy_(total)

@@ -1,8 +1,8 @@
-"""The loops over tiles, in Triton: product with one column, product with many, dense blocks and the diagonal.
+"""The loops over tiles, in Triton: products with one column and with many, dense blocks and the diagonal.
 
-ROWS and TILE are functions written for one formula (see `source`): ROWS reads what belongs to a block of rows once,
-TILE computes the kernel on that block and a block of columns, and says whether it met nearly coincident points that
-it could not resolve. Such tiles are left out and marked in FLAGS (FLAGGED = WRITE), or known from an earlier product
+ROWS, COLS and TILE are functions written for one formula (see `source`): ROWS and COLS read what belongs to a block of
+rows or columns, TILE computes the kernel on both, and says whether it met nearly coincident points that it could not
+resolve. Such tiles are left out and marked in FLAGS (FLAGGED = WRITE), or known from an earlier product
 (SKIP); a second launch with a TILE that takes differences adds just these (ONLY).
 
 Samples are padded to whole tiles and the padding of V is zero. Each program sums a span of columns into its own slice
@@ -27,8 +27,8 @@ ONLY: tl.constexpr = tl.constexpr(3)
 @triton.jit
 def product(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span,
-    ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, STAGES: tl.constexpr,
-    INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, FOLD: tl.constexpr,
+    ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, FOLD: tl.constexpr,
 ):  # fmt: skip
     """Y[s, i] = sum over the columns j of span s of k(x_i, z_j) V[j].
 
@@ -48,7 +48,8 @@ def product(
         if FLAGGED == ONLY:
             wanted = tl.load(flags + col // BN) != 0
         if wanted:
-            k, near = TILE(A, B, P, Q, C, here, row, col, n, m, BM, BN, INNER, POLY)
+            there = COLS(B, Q, col, m, BN)
+            k, near = TILE(A, B, P, Q, C, here, there, row, col, n, m, BM, BN, INNER, POLY)
             if FLAGGED == WRITE:
                 tl.store(flags + col // BN, near.to(tl.int8))
             if FLAGGED == SKIP:
@@ -86,10 +87,76 @@ def _halves(k, BM: tl.constexpr, BN: tl.constexpr):
 
 
 @triton.jit
+def product_mirrored(
+    A, B, P, Q, C, FLAGS, V, Y, n, count,
+    ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, FOLD: tl.constexpr,
+):  # fmt: skip
+    """Y[i] += sum over j of k(x_i, x_j) V[j] for one sample; a tile above the diagonal is used twice.
+
+    A program owns a block of columns and passes over `count` blocks of rows, up to the one that holds its columns.
+    Each tile adds to its rows at once and to its columns at the end, where the mirror image would; sums of a tile and
+    of a pass are float32, and Y is float64, so that the order of the additions leaves no trace in float32. Programs
+    begin at different rows, so that few add to the same ones.
+    """
+    n = tl.cast(n, tl.int64)
+    col = tl.program_id(0).to(tl.int64) * BN
+    own = (col // BM).to(tl.int32)
+    first = tl.program_id(1) * count
+    passed = tl.minimum(count, own + 1 - first)
+    if passed > 0:
+        there = COLS(B, Q, col, n, BN)
+        v0 = tl.load(V + col + tl.arange(0, BN // 4))[None, :]
+        v1 = tl.load(V + col + BN // 4 + tl.arange(0, BN // 4))[None, :]
+        v2 = tl.load(V + col + BN // 2 + tl.arange(0, BN // 4))[None, :]
+        v3 = tl.load(V + col + 3 * BN // 4 + tl.arange(0, BN // 4))[None, :]
+        sums = tl.zeros((BM // FOLD, BN), tl.float32)
+        begin = tl.program_id(0) % passed
+        for step in tl.range(0, passed, num_stages=STAGES):
+            block = first + begin + step - tl.where(begin + step < passed, 0, passed)
+            row = block.to(tl.int64) * BM
+            flag = FLAGS + block * (n // BN) + col // BN
+            wanted = True
+            if FLAGGED == ONLY:
+                wanted = tl.load(flag) != 0
+            if wanted:
+                here = ROWS(A, P, C, row, n, BM)
+                k, near = TILE(A, B, P, Q, C, here, there, row, col, n, n, BM, BN, INNER, POLY)
+                if FLAGGED == WRITE:
+                    tl.store(flag, near.to(tl.int8))
+                if FLAGGED == SKIP:
+                    near = tl.load(flag) != 0
+                a, b = _halves(k, BM, BN)
+                a0, a1 = _halves(a, BM, BN // 2)
+                b0, b1 = _halves(b, BM, BN // 2)
+                across = tl.sum(a0 * v0 + a1 * v1 + b0 * v2 + b1 * v3, 1)
+                w = tl.load(V + row + tl.arange(0, BM))
+                w = tl.where(block == own, 0.0, w)
+                if (FLAGGED == WRITE) | (FLAGGED == SKIP):
+                    across = tl.where(near, 0.0, across)
+                    w = tl.where(near, 0.0, w)
+                tl.atomic_add(Y + row + tl.arange(0, BM), across.to(tl.float64), sem="relaxed")
+                if FOLD == 2:
+                    top, bottom = _upper_and_lower(k * w[:, None], BM, BN)
+                    sums += top
+                    sums += bottom
+                else:
+                    sums += k * w[:, None]
+        tl.atomic_add(Y + col + tl.arange(0, BN), tl.sum(sums, 0).to(tl.float64), sem="relaxed")
+
+
+@triton.jit
+def _upper_and_lower(k, BM: tl.constexpr, BN: tl.constexpr):
+    """The upper and the lower half of a tile."""
+    return tl.split(tl.permute(tl.reshape(k, (2, BM // 2, BN)), (1, 2, 0)))
+
+
+@triton.jit
 def product_many(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span,
-    ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, STAGES: tl.constexpr,
-    INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, T: tl.constexpr, TERM: tl.constexpr,
+    ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, T: tl.constexpr,
+    TERM: tl.constexpr,
 ):  # fmt: skip
     """Y[s, i, t] = sum over the columns j of span s of k(x_i, z_j) V[j, t], V given as a sum of three terms.
 
@@ -112,7 +179,8 @@ def product_many(
         if FLAGGED == ONLY:
             wanted = tl.load(flags + col // BN) != 0
         if wanted:
-            k, near = TILE(A, B, P, Q, C, here, row, col, n, m, BM, BN, INNER, POLY)
+            there = COLS(B, Q, col, m, BN)
+            k, near = TILE(A, B, P, Q, C, here, there, row, col, n, m, BM, BN, INNER, POLY)
             if FLAGGED == WRITE:
                 tl.store(flags + col // BN, near.to(tl.int8))
                 k = k * tl.where(near, 0.0, 1.0)
@@ -147,7 +215,7 @@ def _upper_half(x):
 @triton.jit
 def dense(
     A, B, P, Q, C, FLAGS, Y, n, m, rows, columns, factor,
-    ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr,
 ):  # fmt: skip
     """Y[i, j] = factor k(x_i, z_j) for so many rows and columns."""
@@ -160,7 +228,8 @@ def dense(
         wanted = tl.load(FLAGS + tl.program_id(0)) != 0
     if wanted:
         here = ROWS(A, P, C, row, n, BM)
-        k, near = TILE(A, B, P, Q, C, here, row, col, n, m, BM, BN, INNER, POLY)
+        there = COLS(B, Q, col, m, BN)
+        k, near = TILE(A, B, P, Q, C, here, there, row, col, n, m, BM, BN, INNER, POLY)
         if FLAGGED == WRITE:
             tl.store(FLAGS + tl.program_id(0), near.to(tl.int8))
         i = row + tl.arange(0, BM)[:, None]
@@ -171,14 +240,15 @@ def dense(
 @triton.jit
 def diagonal(
     A, B, P, Q, C, Y, n,
-    ROWS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     INNER: tl.constexpr, POLY: tl.constexpr,
 ):  # fmt: skip
     """Y[i] = k(x_i, z_i), from square tiles."""
     n = tl.cast(n, tl.int64)
     row = tl.program_id(0).to(tl.int64) * BM
     here = ROWS(A, P, C, row, n, BM)
-    k, _near = TILE(A, B, P, Q, C, here, row, row, n, n, BM, BN, INNER, POLY)
+    there = COLS(B, Q, row, n, BN)
+    k, _near = TILE(A, B, P, Q, C, here, there, row, row, n, n, BM, BN, INNER, POLY)
     same = tl.arange(0, BM)[:, None] == tl.arange(0, BN)[None, :]
     tl.store(Y + row + tl.arange(0, BM), tl.sum(tl.where(same, k, 0.0), 1))
 

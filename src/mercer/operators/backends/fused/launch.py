@@ -16,6 +16,10 @@ from mercer.operators.backends.fused.tiles import PAD, Tile, interpreted, tile
 MOST_COLUMNS = 128
 """Right-hand sides that share one evaluation of the kernel."""
 
+MIRRORED_COLUMNS = 2
+"""Right-hand sides of a symmetric matrix that are quicker one by one, with each tile used twice, than together; just
+one where many features are read in chunks."""
+
 SPAN = 16384
 """Most columns that one float32 sum runs over; longer sums are finished in float64."""
 
@@ -23,18 +27,26 @@ PROGRAMS = 132 * 16
 """Programs that fill the chip well."""
 
 
-def multiply(data: Operands, V: Tensor) -> Tensor:
-    """K V in float64 for V of shape (columns, t), at most `MOST_COLUMNS`, with the padded rows of `data`."""
-    chosen = _tile(data, V.shape[1])
+def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:
+    """K V in float64 for V of shape (columns, t), at most `MOST_COLUMNS`, with the padded rows of `data`.
+
+    `mirror` is for the symmetric matrix of one sample: with few columns each tile is used twice, for one at a time.
+    """
+    resident = all(grid.resident for grid in data.layouts)
+    mirror = mirror and V.shape[1] <= (MIRRORED_COLUMNS if resident else 1)
+    if mirror and V.shape[1] > 1:
+        return torch.cat([multiply(data, column, mirror=True) for column in V.split(1, 1)], 1)
+    launch = _launch_mirrored if mirror else _launch
+    chosen = _tile(data, V.shape[1], mirror)
     if data.exact is None:
-        return _launch(data, chosen, data.C, "NO", V) * data.text.factor
-    size = chosen.BM, chosen.BN
+        return launch(data, chosen, data.C, "NO", V) * data.text.factor
+    size = chosen.BM, chosen.BN, mirror
     known = size in data.flags
     flags = data.flags.setdefault(size, Flags(data, chosen))
     mode = "WRITE" if not known else "SKIP" if flags.any else "NO"
-    total = _launch(data, chosen, flags.tiles, mode, V)
+    total = launch(data, chosen, flags.tiles, mode, V)
     if flags.any:
-        total += _launch(data.exact, chosen.with_differences(), flags.tiles, "ONLY", V)
+        total += launch(data.exact, chosen.with_differences(), flags.tiles, "ONLY", V)
     return total * data.text.factor
 
 
@@ -63,6 +75,25 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
         kernels.product_many[grid](*arrays, _three_terms(V, m, T), out, n, m, span, **options)
     total = out.sum(0, dtype=torch.float64)[:, :t]
     return total if left is None else total * left.unsqueeze(1)
+
+
+def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
+    from mercer.operators.backends.fused import kernels
+
+    n = data.shape[0]
+    left, right = data.weights or (None, None)
+    padded = torch.zeros(n, device=V.device)
+    padded[: len(V)] = V[:, 0] if right is None else right[: len(V)] * V[:, 0]
+    out = torch.zeros(n, dtype=torch.float64, device=V.device)
+    count = max(1, min(SPAN // chosen.BM, n**2 // (2 * chosen.BM * chosen.BN * PROGRAMS)))
+    grid = n // chosen.BN, -(-n // (chosen.BM * count))
+    options = _options(data, chosen, "STAGES") | {
+        "FLAGGED": getattr(kernels, flagged),
+        "FOLD": 1 if chosen.BM < 128 else 2,
+    }
+    arrays = data.A, data.B, data.P, data.Q, data.C, flags, padded, out
+    kernels.product_mirrored[grid](*arrays, n, count, **options)
+    return (out if left is None else out * left).unsqueeze(1)
 
 
 def bytes_of_product(shape: tuple[int, int], t: int) -> int:
@@ -114,8 +145,8 @@ def _padded(places: Tensor, unit: int) -> Tensor:
     return torch.cat([places, places[-1:].expand(-len(places) % unit)])
 
 
-def _tile(data: Operands, t: int) -> Tile:
-    chosen = tile(data.layouts, t, roots=data.text.takes_roots)
+def _tile(data: Operands, t: int, mirror: bool = False) -> Tile:
+    chosen = tile(data.layouts, t, roots=data.text.takes_roots, mirror=mirror)
     return chosen if data.small_exponents else replace(chosen, POLY=min(0, chosen.POLY))
 
 

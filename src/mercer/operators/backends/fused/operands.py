@@ -36,8 +36,8 @@ class Operands:
     weights: tuple[Tensor, Tensor] | None = None
 
     @cached_property
-    def flags(self) -> dict[tuple[int, int], Flags]:
-        """Which tiles have nearly coincident points, by tile size, as far as known."""
+    def flags(self) -> dict[tuple[int, int, bool], Flags]:
+        """Which tiles have nearly coincident points, by tile size and whether mirrored, as far as known."""
         return {}
 
     @cached_property
@@ -86,7 +86,7 @@ class Flags:
 
     def __init__(self, data: Operands, size: Tile) -> None:
         n, m = data.shape
-        self.tiles = torch.empty(n // size.BM * (m // size.BN), dtype=torch.int8, device=data.P.device)
+        self.tiles = torch.zeros(n // size.BM * (m // size.BN), dtype=torch.int8, device=data.P.device)
 
     @cached_property
     def any(self) -> bool:

@@ -1,4 +1,4 @@
-"""From a formula and the layout of its inputs to the text of ROWS and TILE, and on to Triton functions."""
+"""From a formula and the layout of its inputs to the text of ROWS, COLS and TILE, and on to Triton functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import linecache
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -72,20 +72,22 @@ Input = Products | Differences | Ends
 
 
 class _Text:
-    """Collects the lines of both functions; what ROWS finds reaches TILE in a tuple."""
+    """Collects the lines of the functions; what ROWS and COLS find reaches TILE in tuples, `here` and `there`."""
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self.rows: list[str] = []
+        self.rows: dict[str, str] = {}
+        self.cols: dict[str, str] = {}
         self.tile: list[str] = []
-        self.here: list[str] = []
         self.near: list[str] = []
 
     def hand(self, name: str, text: str) -> None:
         """Computed once for a block of rows."""
-        if name not in self.here:
-            self.rows.append(f"{name} = {text}")
-            self.here.append(name)
+        self.rows.setdefault(name, text)
+
+    def meet(self, name: str, text: str) -> None:
+        """Computed once for a block of columns."""
+        self.cols.setdefault(name, text)
 
     def constant(self, index: int) -> str:
         self.hand(f"c{index}", f"tl.load(C + {index})")
@@ -106,7 +108,7 @@ class _Text:
             return q
         left, right = item.norms
         self.hand(f"{q}_left", f"tl.load(p_rows + {left} * n)")
-        self.tile.append(f"{q}_right = tl.load(q_cols + {right} * m)")
+        self.meet(f"{q}_right", f"tl.load(q_cols + {right} * m)")
         return f"{q} + ({q}_left[:, None] + {q}_right[None, :])"
 
     def _resident(self, q: str, item: Products) -> None:
@@ -116,9 +118,7 @@ class _Text:
                 left, right = item.start + grid.start(a) + at, item.start + grid.start(b) + at
                 x, z = f"a{left}_{size}", f"b{right}_{size}"
                 self.hand(x, f"tl.load(a_rows + {left} + tl.arange(0, {size})[None, :])")
-                load = f"{z} = tl.load(b_cols + {right} + tl.arange(0, {size})[:, None])"
-                if load not in self.tile:
-                    self.tile.append(load)
+                self.meet(z, f"tl.load(b_cols + {right} + tl.arange(0, {size})[:, None])")
                 self.tile.append(f"{q} = tl.dot({x}, {z}{more})")
                 more = f", {q}"
 
@@ -157,12 +157,9 @@ class _Text:
             for i in range(item.features):
                 x, z = f"x{item.left + i}", f"z{item.right + i}"
                 self.hand(x, f"tl.load(p_rows + {item.left + i} * n)")
+                self.meet(z, f"tl.load(q_cols + {item.right + i} * m)")
                 weight = "" if item.shared else f"{self.constant(item.weight + i)} * "
-                lines += [
-                    f"{z} = tl.load(q_cols + {item.right + i} * m)",
-                    f"e = {x}[:, None] - {z}[None, :]",
-                    f"{q} += {weight}{term}",
-                ]
+                lines += [f"e = {x}[:, None] - {z}[None, :]", f"{q} += {weight}{term}"]
         else:
             weight = "" if item.shared else f"tl.load(C + {item.weight} + f) * "
             lines += [
@@ -180,15 +177,17 @@ class _Text:
         if item.side == "left":
             self.hand(q, f"tl.load(p_rows + {item.start} * n)[:, None]")
         else:
-            self.tile.append(f"{q} = tl.load(q_cols + {item.start} * m)[None, :]")
+            self.meet(q, f"tl.load(q_cols + {item.start} * m)[None, :]")
 
     def text(self) -> str:
         used = set(re.findall(r"\w+", " ".join(self.tile)))
-        unpacked = [f"{name} = here[{i}]" for i, name in enumerate(self.here) if name in used]
-        returned = f"return ({''.join(f'{name}, ' for name in self.here)})"
-        rows, tile = (
-            "\n".join(f"    {line}" for line in lines) for lines in ([*self.rows, returned], [*unpacked, *self.tile])
-        )
+        unpacked = [
+            f"{name} = {side}[{i}]"
+            for side, found in (("here", self.rows), ("there", self.cols))
+            for i, name in enumerate(found)
+            if name in used
+        ]
+        rows, cols = ([f"{name} = {text}" for name, text in found.items()] for found in (self.rows, self.cols))
         return f"""import triton
 import triton.language as tl
 from mercer.operators.backends.fused.primitives import accurate_log2, exp2_of_minus, log2_of_1_plus, root
@@ -198,24 +197,41 @@ from mercer.operators.backends.fused.primitives import accurate_log2, exp2_of_mi
 def rows(A, P, C, row, n, BM: tl.constexpr):
     a_rows = A + row * {self.width} + tl.arange(0, BM)[:, None] * {self.width}
     p_rows = P + row + tl.arange(0, BM)
-{rows}
+{_body(rows)}
+    return {_tuple(self.rows)}
+
+
+@triton.jit
+def cols(B, Q, col, m, BN: tl.constexpr):
+    b_cols = B + col * {self.width} + tl.arange(0, BN)[None, :] * {self.width}
+    q_cols = Q + col + tl.arange(0, BN)
+{_body(cols)}
+    return {_tuple(self.cols)}
 
 
 @triton.jit
 def tile(
-    A, B, P, Q, C, here, row, col, n, m,
+    A, B, P, Q, C, here, there, row, col, n, m,
     BM: tl.constexpr, BN: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr,
 ):
     a_rows = A + row * {self.width} + tl.arange(0, BM)[:, None] * {self.width}
     b_cols = B + col * {self.width} + tl.arange(0, BN)[None, :] * {self.width}
     p_rows = P + row + tl.arange(0, BM)
     q_cols = Q + col + tl.arange(0, BN)
-{tile}
+{_body([*unpacked, *self.tile])}
 """
 
 
+def _body(lines: list[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _tuple(names: Iterable[str]) -> str:
+    return f"({''.join(f'{name}, ' for name in names)})"
+
+
 def source(text: Profile, inputs: tuple[Input, ...], width: int) -> str:
-    """The text of a module with the functions `rows` and `tile`, for operands of `width` packed columns."""
+    """The text of a module with the functions `rows`, `cols` and `tile`, for operands of `width` packed columns."""
     out = _Text(width)
     for i in range(max(1, len(text.constants))):
         out.constant(i)
@@ -238,4 +254,4 @@ def functions(text: str) -> dict[str, Callable[..., Any]]:
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     module: dict[str, Any] = {"__name__": "mercer.operators.backends.fused.generated"}
     exec(compile(text, name, "exec"), module)
-    return {"ROWS": module["rows"], "TILE": module["tile"]}
+    return {"ROWS": module["rows"], "COLS": module["cols"], "TILE": module["tile"]}

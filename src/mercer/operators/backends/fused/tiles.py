@@ -46,14 +46,17 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def tile(layouts: list[Layout], t: int, *, roots: bool) -> Tile:
+def tile(layouts: list[Layout], t: int, *, roots: bool, mirror: bool = False) -> Tile:
     """The tile for matrix products of these layouts and t columns of V (0 for dense rows).
 
-    More sums take registers, more columns shared memory; `roots` need the units of the exponentials.
+    More sums take registers, more columns shared memory; `roots` need the units of the exponentials. With `mirror` a
+    tile is used twice; its columns divide its rows.
     """
     if interpreted():
         return Tile(64, 64, POLY=-1)
     sums = sum(grid.sums for grid in layouts)
+    if mirror:
+        return _mirrored(layouts, sums, roots)
     if not all(grid.resident for grid in layouts):
         return _chunked(sums, sum(len(grid.blocks) for grid in layouts), t)
     if t > 1:
@@ -68,6 +71,20 @@ def tile(layouts: list[Layout], t: int, *, roots: bool) -> Tile:
     if products <= 200:
         return Tile(128, 64, STAGES=2, POLY=3 if roots else 1, registers=96, spans=8 if roots else 4)
     return Tile(128, 64, STAGES=2, POLY=2 if roots else 1, spans=4)
+
+
+def _mirrored(layouts: list[Layout], sums: int, roots: bool) -> Tile:
+    if not all(grid.resident for grid in layouts):
+        size = Tile(128, 128, warps=8, STAGES=1) if sums <= 2 else Tile(64, 64, STAGES=1)
+        return _fitting(size, sum(len(grid.blocks) for grid in layouts))
+    if sums == 0:
+        return Tile(64, 64, STAGES=1)
+    products = sum(grid.products for grid in layouts)
+    if sums > 1 or products > 200:
+        return Tile(64, 64, STAGES=2, POLY=2 if roots else 1)
+    if products <= 64:
+        return Tile(128, 64, STAGES=2, POLY=3, registers=128) if roots else Tile(128, 64, STAGES=3, POLY=2)
+    return Tile(128, 64, STAGES=2, POLY=2 if roots else 1, registers=128)
 
 
 def _many(width: int, t: int) -> Tile:
@@ -85,5 +102,10 @@ def _chunked(sums: int, blocks: int, t: int) -> Tile:
         size = Tile(128, 128, warps=8, STAGES=1)
     else:
         size = Tile(128, 256, warps=8, STAGES=1, FOLD=2)
+    return _fitting(size, blocks)
+
+
+def _fitting(size: Tile, blocks: int) -> Tile:
+    """The same with no more chunks under way than shared memory holds."""
     columns = blocks * CHUNK * (size.BM + size.BN)
     return replace(size, INNER=max(1, min(size.INNER, CHUNKS_ON_CHIP // columns)))
