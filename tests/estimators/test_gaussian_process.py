@@ -472,9 +472,9 @@ def test_pure_noise_is_called_noise():
 
 
 def test_five_hundred_features():
-    units = np.geomspace(0.1, 1000, 500)
-    Z = rng.normal(size=(300, 500)) * units
-    target = (Z / units) @ rng.normal(size=500) / np.sqrt(500) + 0.05 * rng.normal(size=300)
+    units, own = np.geomspace(0.1, 1000, 500), np.random.default_rng(8)
+    Z = own.normal(size=(300, 500)) * units
+    target = (Z / units) @ own.normal(size=500) / np.sqrt(500) + 0.05 * own.normal(size=300)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = GaussianProcessRegressor(n_restarts=0).fit(Z[:100], target[:100])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+import torch
 
 import mercer
 from mercer import GaussianProcessRegressor
 from mercer.kernels import Matern
+from mercer.operators.placement import Placement
+from mercer.processes.methods import choose_method
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 2))
@@ -76,3 +81,41 @@ def test_more_rows_are_as_all_at_once(options):
     once = GaussianProcessRegressor(**FIXED, **options).fit(X, Y)
     grown = GaussianProcessRegressor(**FIXED, **options).fit(X[:200], Y[:200]).partial_fit(X[200:], Y[200:])
     np.testing.assert_allclose(grown.predict(NEW), once.predict(NEW), rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize("method", ["exact", "iterative", "sgpr"])
+def test_hyperparameters_of_some_rows_condition_on_all(method):
+    options = {"method": method, "n_restarts": 0, "random_state": 0}
+    found = GaussianProcessRegressor("matern32", n_learn=120, **options).fit(X, Y)
+    assert found.optimum_.message.endswith("on 120 of 300 rows")
+    assert len(found.X_fit_) == 300
+    fixed = {"optimize": False, "noise": found.noise_}
+    same = GaussianProcessRegressor(found.kernel_, **options, **fixed).fit(X, Y)
+    np.testing.assert_allclose(found.predict(NEW), same.predict(NEW), rtol=0, atol=1e-8)
+    best = GaussianProcessRegressor("matern32", **options).fit(X, Y)
+    assert 0.0 < best.log_marginal_likelihood_ - found.log_marginal_likelihood_ < 30.0
+
+
+def test_as_many_rows_to_learn_from_as_there_are_change_nothing():
+    models = [GaussianProcessRegressor(n_restarts=0, n_learn=n).fit(X, Y) for n in (None, 300, 9999)]
+    assert len({model.log_marginal_likelihood_ for model in models}) == 1
+    assert len({model.optimum_.message for model in models}) == 1
+
+
+def test_memory_is_planned_for_the_rows_that_are_learned_from():
+    place = Placement(torch.device("cpu"), torch.float64, 8 * 3000**2)  # a factor of 3,000 rows, no inverse beside it
+    assert [choose_method("auto", 3000, taught, place)[0] for taught in (3000, 500, 0)] == [
+        "iterative",
+        "exact",
+        "exact",
+    ]
+
+
+def test_rows_that_teach_what_the_others_contradict_are_a_concern():
+    twice = np.r_[X, X]
+    values = np.r_[np.sin(X[:, 0]), np.sin(X[:, 0]) + rng.normal(size=300)]
+    model = GaussianProcessRegressor(n_restarts=0, n_learn=10, random_state=0)
+    model.fit(twice, values)
+    model.optimum_ = dataclasses.replace(model.optimum_, value=50.0)
+    assert any("unlike the others" in line and "raise n_learn" in line for line in model.report_.concerns)
+    assert not any("unlike" in line for line in GaussianProcessRegressor(n_learn=150).fit(X, Y).report_.concerns)

@@ -47,6 +47,24 @@ def test_a_short_first_step_from_a_start_near_the_end_wastes_no_evaluations():
     assert ascents[0.05].evaluations < ascents[None].evaluations
 
 
+def test_points_that_cannot_be_computed_are_stepped_back_from():
+    evidence = problem()
+    best, start = maximise(evidence), evidence.hyperparameters.start
+
+    class Walled:
+        hyperparameters = evidence.hyperparameters
+        reach = 1.2 * np.abs(best.theta - start).max()
+
+        def __call__(self, theta):
+            inside = np.abs(theta - start).max() < self.reach
+            return evidence(theta) if inside else (-np.inf, np.zeros_like(theta))
+
+    assert Walled()(start - evidence(start)[1])[0] == -np.inf  # the first step leads out
+    found = maximise(Walled())
+    assert found.value == pytest.approx(best.value, abs=1e-3)
+    assert found.evaluations < 3 * best.evaluations
+
+
 def test_short_first_steps_are_never_the_last():
     evidence = problem(1.0 * Matern(1.5, 1.0))
     found = Ascent(evidence).run(evidence.hyperparameters.start, 100, 10.0, first_step=1e-3)

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.core.report import Report, make_report
 from mercer.kernels import Kernel
+from mercer.processes import Maximum
 from mercer.processes.evidence import noise_alone
 from mercer.processes.maximise import MARGIN
 from mercer.processes.means import LinearMean
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 IRRELEVANT = 1e-2
 """A feature whose deviation / length scale is below this share of the largest one hardly matters."""
+LESS_LIKELY = 0.5
+"""By so much the log likelihood of a row is lower on average than where it was learned before that is a concern."""
 MANY = 6
 """More numbers than this are shown by their range."""
 
@@ -114,6 +117,7 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
         return found
     if not optimum.converged:
         found.append(f"learning stopped at its limit of {model.max_iter} iterations: raise max_iter")
+    found += _unlike_the_rest(model, optimum)
     found += _irrelevant(model)
     found += _at_bounds(model, optimum.theta)
     if _looks_like_noise(model):
@@ -128,8 +132,24 @@ def _looks_like_noise(model: GaussianProcessRegressor) -> bool:
     posterior = model._posterior
     if posterior.data.noise is not None or len(posterior.data) < 3:
         return False
-    value = model.log_marginal_likelihood_ + len(posterior.data) * float(model._target_scale.log().sum())
-    return value < noise_alone(posterior.data, posterior.mean_function.mean) + MARGIN
+    return _likelihood(model) < noise_alone(posterior.data, posterior.mean_function.mean) + MARGIN
+
+
+def _likelihood(model: GaussianProcessRegressor) -> float:
+    """The log marginal likelihood of all rows in the units that were learned in."""
+    return model.log_marginal_likelihood_ + len(model._posterior.data) * float(model._target_scale.log().sum())
+
+
+def _unlike_the_rest(model: GaussianProcessRegressor, optimum: Maximum) -> list[str]:
+    """Rows that were learned from and explain the others badly: more rows are more, not less, likely each."""
+    n = len(model._posterior.data)
+    if model.n_learn is None or model.n_learn >= n:
+        return []
+    some, all_rows = optimum.value / model.n_learn, _likelihood(model) / n
+    if some - all_rows < LESS_LIKELY:
+        return []
+    words = f"log likelihood a row of {all_rows:.3g} for all, {some:.3g} for those"
+    return [f"the {model.n_learn:,} rows that were learned from are unlike the others ({words}): raise n_learn"]
 
 
 def _irrelevant(model: GaussianProcessRegressor) -> list[str]:

@@ -26,7 +26,11 @@ STOPPED = 99  # what SciPy calls the status of an ascent that the callback ended
 MARGIN = 3.0
 """By which the end of a random start must be more likely, in nats: a Bayes factor of twenty."""
 FAILED = 1e25
-"""Stands for minus the likelihood where that cannot be computed."""
+"""Stands for minus the likelihood where that cannot be computed, and nothing is known to compare with."""
+WALL = 10.0
+"""Times the size of the best value: how much worse a point counts that cannot be computed, once there is one that can.
+From a much larger number a line search would conclude that no step at all is short enough.
+"""
 
 Progress = Callable[[int, float], None]
 
@@ -82,7 +86,8 @@ class Ascent:
     def _evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = self.evidence(theta)
         if not np.isfinite(value):
-            return FAILED, np.zeros_like(theta)
+            known = np.isfinite(self.total)
+            return WALL * max(1.0, abs(self.total)) - self.total if known else FAILED, np.zeros_like(theta)
         prior, slope = self.hyperparameters.log_prior(theta)
         if value + prior > self.total:
             self.total, self.value, self.theta = value + prior, value, np.array(theta)
