@@ -12,6 +12,9 @@ from torch import Tensor
 from mercer.core.arrays import Points, restore
 from mercer.core.errors import InputError, InputTypeError
 
+PART_NUMBERS = 2**24
+"""Numbers of dense rows that are stored at a time."""
+
 
 class Operator(ABC):
     """A matrix of shape (n, m) that multiplies, without being stored.
@@ -69,6 +72,12 @@ class Operator(ABC):
         places = self._positions(index)
         rows = self._rows(places.reshape(-1))
         return self._given_back(rows if places.ndim else rows[0])
+
+    def rows_matmul(self, index: Any, V: Tensor) -> Tensor:
+        """The product of some rows with V of shape (m,) or (m, t), where `op.rows(index)` need not be stored."""
+        places, V = self._positions(index).reshape(-1), self._as_factor(V, "V", self.shape[1])
+        at_once = max(1, PART_NUMBERS // max(1, self.shape[1]))
+        return torch.cat([self._rows(part) @ V for part in places.split(at_once)])
 
     def _given_back(self, result: Tensor) -> Any:
         return result if isinstance(self.like, Points) else restore(result, self.like)

@@ -107,6 +107,16 @@ class GramOperator(Operator):
             return self.backend.product(V[:, 0], self._budget).unsqueeze(1)
         return self.backend.product(V, self._budget)
 
+    def rows_matmul(self, index: Any, V: Tensor) -> Tensor:
+        """The product of some rows with V of shape (m,) or (m, t); the rows are never stored.
+
+        >>> from mercer.kernels import Constant
+        >>> gram(Constant(2.0), torch.zeros(3, 1)).rows_matmul([2], torch.ones(3))
+        tensor([6.])
+        """
+        V = self._as_factor(V, "V", self.shape[1])
+        return self.backend.rows_product(self._positions(index).reshape(-1).to(self.device), V, self._budget)
+
     def _dense(self) -> Tensor:
         out, budget = self._room(self.shape[0], f"the dense {self.shape[0]:,} x {self.shape[1]:,} Gram matrix")
         self.backend.write_dense(out, budget)

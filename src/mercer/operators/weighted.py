@@ -48,6 +48,13 @@ class Weighted(Operator):
         s = self.s if V.ndim == 1 else self.s.unsqueeze(1)
         return self.op.matmul(V * s).mul_(s)
 
+    def rows_matmul(self, index: Any, V: Tensor) -> Tensor:
+        V = self._as_factor(V, "V", self.shape[1])
+        left, s = self.s[self._positions(index).reshape(-1).to(self.device)], self.s
+        if V.ndim == 2:
+            left, s = left.unsqueeze(1), s.unsqueeze(1)
+        return self.op.rows_matmul(index, V * s) * left
+
     def _dense(self) -> Tensor:
         return self._scaled(self.op._dense(), self.s)
 

@@ -17,9 +17,9 @@ def check_operator(op: Operator, *, tolerance: float | None = None, seed: int = 
 
     Products with vectors and matrices are those of the dense matrix, from numpy and from torch, in the operator's
     dtype; the product is linear; ``op.T`` is the transposed matrix, with <u, K v> = <K^T u, v>; rows are rows of the
-    matrix for a position, a slice, positions and a mask; an operator on one sample has its diagonal; factors of the
-    wrong length are an error. `tolerance` is relative to the size of the numbers added up: by default 1e-12 in
-    float64 and 4e-6 in float32.
+    matrix for a position, a slice, positions and a mask, and multiply as such; an operator on one sample has its
+    diagonal; factors of the wrong length are an error. `tolerance` is relative to the size of the numbers added up: by
+    default 1e-12 in float64 and 4e-6 in float32.
 
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import gram
@@ -94,6 +94,10 @@ class _Case:
         for index in (0, -1, slice(None, None, 2), slice(None), places, places.tolist(), mask, torch.from_numpy(mask)):
             expected = self.K[np.asarray(index) if not isinstance(index, slice | int) else index]
             self.close(self.op.rows(index), expected, size, f"rows({index!r}) are rows of the matrix")
+        for columns in ((), (3,)):
+            V, index = self.factor(self.op.shape[1], *columns), self.rng.integers(self.op.shape[0], size=5)
+            product = self.op.rows_matmul(index, torch.from_numpy(V).to(self.op.device))
+            self.close(product, self.K[index] @ V, self.size(self.K, V), "op.rows_matmul(i, V) is op.rows(i) @ V")
 
     def check_diagonal(self) -> None:
         symmetric = self.op.T is self.op

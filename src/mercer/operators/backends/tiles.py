@@ -75,6 +75,19 @@ class Tiles(ABC):
         layout = self._layout(V[:1].numel(), budget)
         return self._mirrored_product(V, layout) if layout.mirror else self._plain_product(V, layout)
 
+    def rows_product(self, index: Tensor, V: Tensor, budget: int) -> Tensor:
+        """The product of the rows of K at `index` with V of shape (m,) or (m, t)."""
+        layout = self._layout(V[:1].numel(), budget)
+        out = V.new_empty(len(index), *V.shape[1:])
+        with self._evaluating(layout) as strip_of:
+            for part in slices(0, len(index), layout.rows):
+                strip = strip_of(index[part])
+                total = torch.zeros_like(out[part], dtype=torch.float64)
+                for columns in slices(0, self.shape[1], layout.columns):
+                    total += strip(columns) @ V[columns]
+                out[part] = total
+        return out
+
     def write_rows(self, index: Tensor, out: Tensor, budget: int) -> None:
         """Write the rows of K at `index` to `out`; few rows are cut into few, wide tiles."""
         layout = self._layout(0, budget)

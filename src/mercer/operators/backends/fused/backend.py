@@ -42,10 +42,16 @@ class FusedTiles(Tiles):
         return self._needed(1, 1)
 
     def product(self, V: Tensor, budget: int) -> Tensor:
+        return self.gram.product(V, self._columns_at_once(V, budget))
+
+    def rows_product(self, index: Tensor, V: Tensor, budget: int) -> Tensor:
+        return self.gram.rows_product(index, V, self._columns_at_once(V, budget))
+
+    def _columns_at_once(self, V: Tensor, budget: int) -> int:
         t = V[:1].numel()
         for at_once in COLUMNS_AT_ONCE:
             if self._needed(t, min(t, at_once)) <= budget:
-                return self.gram.product(V, at_once)
+                return at_once
         n, m = self.shape
         needed = self._needed(t, 1)
         what = f"a product of the {n:,} x {m:,} Gram matrix with {t:,} columns"

@@ -11,7 +11,7 @@ from mercer.core.arrays import Points
 from mercer.core.symbols import Program, Statistic
 from mercer.kernels.pair import row_values, vectors
 from mercer.operators.backends.fused.formulas import evaluate, merged, reduced
-from mercer.operators.backends.fused.launch import MOST_COLUMNS, dense, diagonal, multiply
+from mercer.operators.backends.fused.launch import MOST_COLUMNS, dense, diagonal, multiply, padded
 from mercer.operators.backends.fused.operands import Operands
 from mercer.operators.backends.fused.probe import warped
 from mercer.operators.backends.fused.samples import Samples, samples_of
@@ -38,8 +38,8 @@ class FusedGram:
     ) -> None:
         self.program, self.x, self.z, self.same, self.symmetric = program, x, z, same, symmetric
         self.shape, self.device = (len(x), len(z)), vectors(x).device
-        pad = INTERPRETED_PAD if interpreted() else PAD
-        self.samples = samples or samples_of(merged(reduced(program)), x, z, pad)
+        self.pad = INTERPRETED_PAD if interpreted() else PAD
+        self.samples = samples or samples_of(merged(reduced(program)), x, z, self.pad)
         self.notes = tuple(dict.fromkeys(self.samples.notes))
 
     @cached_property
@@ -56,13 +56,23 @@ class FusedGram:
 
     def product(self, V: Tensor, at_once: int = MOST_COLUMNS) -> Tensor:
         """K V for V of shape (m,) or (m, t), so many columns at once."""
-        n = self.shape[0]
+        return self._multiplied(self.operands, None, V, at_once)
+
+    def rows_product(self, index: Tensor, V: Tensor, at_once: int = MOST_COLUMNS) -> Tensor:
+        """The rows of K at `index` times V."""
+        if len(index) == 0:
+            return V.new_empty(0, *V.shape[1:])
+        return self._multiplied(self.operands.with_rows(padded(index, self.pad)), index, V, at_once)
+
+    def _multiplied(self, data: Operands, index: Tensor | None, V: Tensor, at_once: int) -> Tensor:
+        n = self.shape[0] if index is None else len(index)
         columns = V.detach().reshape(len(V), -1)
         out = torch.empty(n, columns.shape[1], dtype=torch.float32, device=self.device)
         for some, result in zip(columns.split(at_once, 1), out.split(at_once, 1), strict=True):
-            total = multiply(self.operands, some.float(), mirror=self.symmetric)[:n]
+            total = multiply(data, some.float(), mirror=self.symmetric and index is None)[:n]
             if self.same:
-                total += self._missing_on_diagonal.unsqueeze(1) * some
+                missing = self._missing_on_diagonal.unsqueeze(1) * some
+                total += missing if index is None else missing[index]
             result.copy_(total)
         return out.reshape(n, *V.shape[1:])
 

@@ -109,7 +109,7 @@ def dense(data: Operands, rows: Tensor, columns: Tensor) -> Tensor:
     from mercer.operators.backends.fused import kernels
 
     size = _tile(data, 0)
-    data = data.taken(_padded(rows, size.BM), _padded(columns, size.BN))
+    data = data.taken(padded(rows, size.BM), padded(columns, size.BN))
     n, m = data.shape
     flags = data.C if data.exact is None else Flags(data, size).tiles
     out = torch.empty(len(rows), len(columns), device=data.P.device)
@@ -140,7 +140,7 @@ def diagonal(data: Operands) -> Tensor:
     return values if data.weights is None else values * data.weights[0] * data.weights[1]
 
 
-def _padded(places: Tensor, unit: int) -> Tensor:
+def padded(places: Tensor, unit: int) -> Tensor:
     """The last place repeated, up to a multiple of `unit`."""
     return torch.cat([places, places[-1:].expand(-len(places) % unit)])
 

@@ -47,11 +47,14 @@ class Operands:
         weights = self.weights and self.weights[::-1]
         return replace(self, A=self.B, B=self.A, P=self.Q, Q=self.P, inputs=inputs, weights=weights)
 
+    def with_rows(self, rows: Tensor) -> Operands:
+        """The operands of some rows and all columns."""
+        weights = self.weights and (self.weights[0][rows], self.weights[1])
+        return replace(self, A=self.A[rows], P=self.P[:, rows], weights=weights)
+
     def taken(self, rows: Tensor, columns: Tensor) -> Operands:
         """The operands of some rows and columns."""
-        weights = self.weights and (self.weights[0][rows], self.weights[1][columns])
-        P, Q = self.P[:, rows], self.Q[:, columns]
-        return replace(self, A=self.A[rows], B=self.B[columns], P=P, Q=Q, weights=weights)
+        return self.with_rows(rows).transposed.with_rows(columns).transposed
 
     @cached_property
     def exact(self) -> Operands | None:
