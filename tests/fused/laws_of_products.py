@@ -23,6 +23,7 @@ from mercer.kernels import (
 from mercer.operators.backends import fused
 from mercer.operators.backends.fused.formulas import merged, reduced
 from mercer.operators.backends.fused.profile import profile
+from mercer.operators.backends.fused.tiles import Tile
 from mercer.testing.compositions import random_kernel
 from mercer.testing.examples import FUNCTION_KERNELS, VECTOR_KERNELS
 
@@ -93,6 +94,22 @@ def test_each_tile_of_one_sample_serves_twice(kernel: Kernel, d: int, n: int, mo
         assert error(fast.product(V), K @ V.double().cpu()) < TOLERANCE
     if d < 100:
         assert error(fast.product(columns(n, 2)), K @ columns(n, 2).double().cpu()) < TOLERANCE
+
+
+@pytest.mark.skipif(DEVICE == "cuda", reason="tiles of a GPU are tall anyway")
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace()], ids=repr)
+@pytest.mark.parametrize("programs", [1, 20])
+def test_tall_tiles_and_long_passes_serve_twice_too(
+    kernel: Kernel, programs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fused.launch, "PROGRAMS", programs)  # few, so that each passes over several tiles
+    monkeypatch.setattr(fused.gram, "INTERPRETED_PAD", 128)
+    monkeypatch.setattr(fused.launch, "_tile", lambda *_: Tile(128, 64, POLY=-1))
+    half = normal(250, 3, 0)
+    x = points(torch.cat([half, half + 1e-5 * normal(250, 3, 1)]))
+    K, V, fast = reference(kernel, x), columns(500), gram(kernel, x, x, same=True, symmetric=True)
+    for _ in range(2):
+        assert error(fast.product(V), K @ V.double().cpu()) < TOLERANCE
 
 
 def test_a_wide_gaussian_takes_near_points_from_differences() -> None:
