@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -10,11 +11,16 @@ from torch import Tensor
 
 from mercer.core.losses import Multinomial
 from mercer.kernels import Gaussian
+from mercer.operators.stored import Stored
 from mercer.selection import approximate_loo
-from mercer.selection.joint_influence import joint_influences
+from mercer.selection.joint_influence import few_joint_influences, joint_influences
+from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.minimise import minimise
 from mercer.solvers.objective import Objective
+from mercer.solvers.row_blocks import Block
+
+HALVES = slice(0, 5), slice(5, 12)
 
 
 def blocks_of_inverse(K: Tensor, p: Tensor, w: Tensor, alpha: float, intercept: bool) -> Tensor:
@@ -44,6 +50,28 @@ def test_joint_influences_are_blocks_of_the_inverse_hessian(t: int, intercept: b
     found = centre @ joint_influences(K, p, w, 0.3, intercept=intercept) @ centre
     expected = centre @ blocks_of_inverse(K, p, w, 0.3, intercept) @ centre
     torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
+    landmarks = FewSpan.of([Block(Stored(K[some]), torch.zeros(len(K[some]), t).double()) for some in HALVES], K)
+    few = centre @ few_joint_influences(landmarks, p, w, 0.3, intercept=intercept) @ centre
+    torch.testing.assert_close(few, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("most", [0, 10_000])
+def test_landmarks_join_the_classes_where_they_are_few(
+    intercept: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[approximate_loo.__module__], "MOST_UNKNOWNS", most)
+    generator = torch.Generator().manual_seed(1)
+    X = torch.randn(60, 3, generator=generator).double()
+    codes = (X[:, 0] + 0.7 * torch.randn(60, generator=generator).double() > 0).long() + (X[:, 1] > 0.5).long()
+    K = torch.as_tensor(Gaussian(1.5)(X))
+    span = FewSpan.of([Block(Stored(K[:, :20]), codes.double().unsqueeze(1))], K[:20, :20])
+    problem = Objective(Multinomial(), codes.double(), 0.01, None, intercept, 3)
+    left = approximate_loo(span, problem, minimise(span, problem))
+    rows = torch.eye(60).double()
+    exact = torch.stack([minimise(span, replace(problem, weights=1 - row)).fitted[i] for i, row in enumerate(rows)])
+    approximate, true = (float(problem.losses(f).sum()) / 60 for f in (left, exact))
+    assert (abs(approximate - true) < 0.15 * true) == (most > 0)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.losses import PiecewiseLinear
-from mercer.selection.joint_influence import joint_influences
+from mercer.selection.joint_influence import MOST_UNKNOWNS, few_joint_influences, joint_influences
 from mercer.solvers.dual import Smoothed
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
@@ -30,8 +30,8 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum) -> Tensor:
 
     with g_i and h_i the first and second derivative of the loss. It is exact for the squared loss. For a loss with
     kinks it is the span rule of support vector machines. For a joint loss, a_i and h_i are matrices with a row and a
-    column for each class; on landmarks, where rows are many, a_i is computed from the diagonal part p of the
-    curvature, one class at a time.
+    column for each class; on very many landmarks a_i is computed from the diagonal part p of the curvature, one class
+    at a time, which is too optimistic at small alphas.
 
     References: Rad and Maleki, *A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
     cross-validation*, 2020; Chapelle, Vapnik, Bousquet and Mukherjee, *Choosing multiple parameters for support vector
@@ -57,7 +57,9 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum) -> Tensor:
         a = _influences(span, curvature * weight, objective, gradient)
         return f + a * gradient / (1 - curvature * a).clamp(min=1e-12)
     p = torch.softmax(f, 1)
-    if isinstance(span, FewSpan):
+    if isinstance(span, FewSpan) and span.m * p.shape[1] <= MOST_UNKNOWNS:
+        a = few_joint_influences(span, p, weight, objective.alpha, intercept=objective.intercept)
+    elif isinstance(span, FewSpan):
         a = torch.diag_embed(_influences(span, p * weight, objective, gradient))
     else:
         assert span.matrix is not None

@@ -5,7 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from mercer.solvers.few_span import FewSpan, factor_with_jitter
 from mercer.solvers.joint_inverse import JointInverse
+
+MOST_UNKNOWNS = 4000
+"""Coefficients of all classes on landmarks whose joint Hessian is stored and inverted."""
 
 
 def joint_influences(K: Tensor, p: Tensor, weights: Tensor | float, alpha: float, *, intercept: bool) -> Tensor:
@@ -35,3 +39,47 @@ def joint_influences(K: Tensor, p: Tensor, weights: Tensor | float, alpha: float
     Q = joint.reduce(units)  # (t, n, t)
     rest = torch.eye(t).to(K) - (K @ Q).transpose(0, 1)
     return blocks + rest @ torch.linalg.pinv(Q.sum(1), rtol=1e-10, hermitian=True) @ rest.mT
+
+
+def few_joint_influences(span: FewSpan, p: Tensor, weights: Tensor | float, alpha: float, *, intercept: bool) -> Tensor:
+    r"""The same for functions on landmarks, with features :math:`\varphi_i` of the rows and their Hessian stored,
+
+    .. math:: B_i \Big(\sum_j B_j^T H_j B_j + 2 \alpha\Big)^{-1} B_i^T, \qquad B_i = I \otimes \varphi_i^T,
+
+    and a column of B more for each intercept, of which those that add up to zero are enough.
+
+    >>> from mercer.solvers.row_blocks import Block
+    >>> from mercer.operators.stored import Stored
+    >>> K, p = torch.eye(1).double(), torch.tensor([[0.5, 0.5]]).double()
+    >>> span = FewSpan.of([Block(Stored(K), torch.zeros(1, 2).double())], K)
+    >>> few_joint_influences(span, p, 1.0, alpha=0.5, intercept=False)
+    tensor([[[0.8333, 0.1667],
+             [0.1667, 0.8333]]], dtype=torch.float64)
+    """
+    t, m = p.shape[1], span.m
+    w = torch.as_tensor(weights).to(p).expand(len(p), 1)
+    contrasts = torch.linalg.qr(torch.eye(t).to(p) - 1.0 / t).Q[:, : t - 1 if intercept else 0]
+    coefficients = [slice(c * m, (c + 1) * m) for c in range(t)]
+    intercepts = slice(t * m, t * m + contrasts.shape[1])
+    lower = [(c, d) for c in range(t) for d in range(c + 1)]
+    system = torch.zeros(intercepts.stop, intercepts.stop, dtype=p.dtype, device=p.device)
+    for part, features in span.parts():
+        q = p[part]
+        H = w[part].unsqueeze(2) * (torch.diag_embed(q) - q.unsqueeze(2) * q.unsqueeze(1))
+        for c, d in lower:
+            system[coefficients[c], coefficients[d]].addmm_(features.T, H[:, c, d].unsqueeze(1) * features)
+        for c in range(t):
+            system[intercepts, coefficients[c]] += (H[:, c] @ contrasts).T @ features
+        system[intercepts, intercepts] += contrasts.T @ H.sum(0) @ contrasts
+    system.diagonal()[: t * m] += 2 * alpha
+    inverse = torch.cholesky_inverse(factor_with_jitter(system, alpha))
+    a = (contrasts @ inverse[intercepts, intercepts] @ contrasts.T).repeat(len(p), 1, 1)
+    for part, features in span.parts():
+        tilt = features @ inverse[: t * m, intercepts].reshape(t, m, -1) @ contrasts.T  # (t, rows, t)
+        a[part] += tilt.permute(1, 0, 2) + tilt.permute(1, 2, 0)
+        for c, d in lower:
+            own = ((features @ inverse[coefficients[c], coefficients[d]]) * features).sum(1)
+            a[part, c, d] += own
+            if d < c:
+                a[part, d, c] += own
+    return a

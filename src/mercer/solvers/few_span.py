@@ -169,13 +169,7 @@ class FewSpan:
         """L with L L^T = E^T K_nm^T diag(h) K_nm E + 2 alpha."""
         system = self.gram(h)
         system.diagonal().add_(2 * alpha)
-        check_finite(system, "A Newton system")
-        largest = float(system.diagonal().max())
-        for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):  # rounding of the sums beside a tiny alpha
-            L, failed = torch.linalg.cholesky_ex(system + jitter * largest * torch.eye(self.m).to(system))
-            if not int(failed):
-                return L
-        raise NotPositiveDefiniteError(f"alpha={alpha:g} is too small beside the kernel: use a larger one.")
+        return factor_with_jitter(system, alpha)
 
     def _joint(
         self, objective: Objective, root: Root, uphill: Tensor, gradient: Tensor, tol: float
@@ -201,3 +195,15 @@ class FewSpan:
         )
         step = found.value.reshape(r + border, t)
         return step[:r], step[r:].sum(0)
+
+
+def factor_with_jitter(system: Tensor, alpha: float) -> Tensor:
+    """The Cholesky factor of a Newton system, of which the lower half is read; sums are rounded beside a tiny alpha."""
+    check_finite(system, "A Newton system")
+    diagonal = system.diagonal().clone()
+    for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+        system.diagonal().copy_(diagonal + jitter * float(diagonal.max()))
+        L, failed = torch.linalg.cholesky_ex(system)
+        if not int(failed):
+            return L
+    raise NotPositiveDefiniteError(f"alpha={alpha:g} is too small beside the kernel: use a larger one.")
