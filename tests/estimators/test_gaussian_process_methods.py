@@ -103,7 +103,7 @@ def test_as_many_rows_to_learn_from_as_there_are_change_nothing():
 
 
 def test_memory_is_planned_for_the_rows_that_are_learned_from():
-    place = Placement(torch.device("cpu"), torch.float64, 8 * 3000**2)  # a factor of 3,000 rows, no inverse beside it
+    place = Placement(torch.device("cpu"), torch.float64, 12 * 3000**2)  # a factor of 3,000 rows, no inverse beside it
     assert [choose_method("auto", 3000, taught, place)[0] for taught in (3000, 500, 0)] == [
         "iterative",
         "exact",

@@ -32,6 +32,23 @@ def test_stages_end_where_learning_from_all_rows_does(monkeypatch):
     assert staged.evaluations < once.evaluations
 
 
+@pytest.mark.parametrize(
+    ("n_learn", "sizes"), [(None, [60, 100, 240]), (150, [60, 150]), (90, [90]), (999, [60, 100, 240])]
+)
+def test_stages_are_for_many_more_rows_than_theirs(n_learn, sizes, monkeypatch):
+    monkeypatch.setattr("mercer.processes.stages.STAGES", {"cpu": (60, 100)})
+    seen = []
+
+    def record(evidence, *args, **kwargs):
+        seen.append(len(evidence.data))
+        return maximise(evidence, *args, **kwargs)
+
+    monkeypatch.setattr("mercer.processes.stages.maximise", record)
+    found = learn(Exact(PLACE), DATA, HYPER, MEAN, PLACE, n_learn=n_learn, max_iter=5)
+    assert seen == sizes
+    assert found.message.endswith(f"on {sizes[-1]} of 240 rows") == (sizes[-1] < 240)
+
+
 def test_rows_of_a_stage_are_distinct_and_bring_their_nearest_neighbours():
     order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
     rows = with_neighbours(order, 100, HYPER, DATA, PLACE)

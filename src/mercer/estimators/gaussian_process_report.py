@@ -142,14 +142,15 @@ def _likelihood(model: GaussianProcessRegressor) -> float:
 
 def _unlike_the_rest(model: GaussianProcessRegressor, optimum: Maximum) -> list[str]:
     """Rows that were learned from and explain the others badly: more rows are more, not less, likely each."""
-    n = len(model._posterior.data)
-    if model.n_learn is None or model.n_learn >= n:
+    if model.n_learn is None:
         return []
-    some, all_rows = optimum.value / model.n_learn, _likelihood(model) / n
+    n = len(model._posterior.data)
+    taught = min(model.n_learn, n)
+    some, all_rows = optimum.value / taught, _likelihood(model) / n
     if some - all_rows < LESS_LIKELY:
         return []
     words = f"log likelihood a row of {all_rows:.3g} for all, {some:.3g} for those"
-    return [f"the {model.n_learn:,} rows that were learned from are unlike the others ({words}): raise n_learn"]
+    return [f"the {taught:,} rows that were learned from are unlike the others ({words}): raise n_learn"]
 
 
 def _irrelevant(model: GaussianProcessRegressor) -> list[str]:
