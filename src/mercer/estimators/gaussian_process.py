@@ -77,7 +77,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         ``optimize=False`` and the same mean predicts the same.
     log_marginal_likelihood_ : of the training data.
     optimum_ : the account of the learning, None where nothing was learned.
-    n_iter_ : iterations of L-BFGS on all rows, at least 1.
+    n_iter_ : iterations of L-BFGS on all rows that are learned from, at least 1.
     X_fit_ : the training rows.
     posterior_kernel_ : the covariance of the posterior, a `Kernel`.
     report_ : what was done and what to worry about.

@@ -44,8 +44,8 @@ class Maximum:
     theta : the logs of the parameters.
     value : log marginal likelihood there.
     start_value : log marginal likelihood plus log prior at the first start.
-    history : the best value so far after each iteration on all rows.
-    evaluations : of the likelihood of all rows, over all starts.
+    history : the best value so far after each iteration on all rows that are learned from.
+    evaluations : of the likelihood of these rows, over all starts.
     converged : whether the ascent ended by itself.
     message : how it ended.
     """

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
+from mercer.operators.base import PART_NUMBERS
 from mercer.solvers.early_stopping import MOST_HELD_OUT, NO_GAIN, BestSoFar, held_out_rows, relative_error
-from mercer.solvers.products import PART_NUMBERS, Products, generator_from
+from mercer.solvers.products import Products, generator_from
 from mercer.solvers.system import System, check_alpha, each_alpha, right_hand_sides
 
 SUBSAMPLE = {"cpu": 2000, "cuda": 8000}

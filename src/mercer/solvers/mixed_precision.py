@@ -10,8 +10,9 @@ from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.results import Solution
+from mercer.operators.base import PART_NUMBERS
 from mercer.solvers.cholesky import TOLERANCE, factorise_in_place
-from mercer.solvers.products import PART_NUMBERS, Products
+from mercer.solvers.products import Products
 from mercer.solvers.system import System, check_alpha, right_hand_sides
 
 GOOD_ENOUGH = 1e-14

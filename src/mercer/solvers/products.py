@@ -10,10 +10,8 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.operators.base import PART_NUMBERS
 from mercer.solvers.system import System
-
-PART_NUMBERS = 2**24
-"""Numbers of dense rows that are stored at a time."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,10 +64,10 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
     grid = (n // chosen.BM * spans,)
     if t == 1:
         out = torch.empty(spans, n, 1, device=V.device)
-        padded = torch.zeros(m, device=V.device)
-        padded[: len(V)] = V[:, 0]
+        values = torch.zeros(m, device=V.device)
+        values[: len(V)] = V[:, 0]
         options["FOLD"] = chosen.FOLD
-        kernels.product[grid](*arrays, padded, out, n, m, span, **options)
+        kernels.product[grid](*arrays, values, out, n, m, span, **options)
     else:
         T = max(16, 1 << (t - 1).bit_length())
         out = torch.empty(spans, n, T, device=V.device)
@@ -82,8 +82,8 @@ def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, 
 
     n = data.shape[0]
     left, right = data.weights or (None, None)
-    padded = torch.zeros(n, device=V.device)
-    padded[: len(V)] = V[:, 0] if right is None else right[: len(V)] * V[:, 0]
+    values = torch.zeros(n, device=V.device)
+    values[: len(V)] = V[:, 0] if right is None else right[: len(V)] * V[:, 0]
     out = torch.zeros(n, dtype=torch.float64, device=V.device)
     count = max(1, min(SPAN // chosen.BM, n**2 // (2 * chosen.BM * chosen.BN * PROGRAMS)))
     grid = n // chosen.BN, -(-n // (chosen.BM * count))
@@ -91,7 +91,7 @@ def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, 
         "FLAGGED": getattr(kernels, flagged),
         "FOLD": 1 if chosen.BM < 128 else 2,
     }
-    arrays = data.A, data.B, data.P, data.Q, data.C, flags, padded, out
+    arrays = data.A, data.B, data.P, data.Q, data.C, flags, values, out
     kernels.product_mirrored[grid](*arrays, n, count, **options)
     return (out if left is None else out * left).unsqueeze(1)
 
