@@ -87,7 +87,8 @@ def test_more_rows_are_as_all_at_once(options):
 def test_hyperparameters_of_some_rows_condition_on_all(method):
     options = {"method": method, "n_restarts": 0, "random_state": 0}
     found = GaussianProcessRegressor("matern32", n_learn=120, **options).fit(X, Y)
-    assert found.optimum_.message.endswith("on 120 of 300 rows")
+    assert found.optimum_.n_rows == 120
+    assert " of 120 rows, " in found.report_.as_dict()["learning"]
     assert len(found.X_fit_) == 300
     fixed = {"optimize": False, "noise": found.noise_}
     same = GaussianProcessRegressor(found.kernel_, **options, **fixed).fit(X, Y)
@@ -99,7 +100,24 @@ def test_hyperparameters_of_some_rows_condition_on_all(method):
 def test_as_many_rows_to_learn_from_as_there_are_change_nothing():
     models = [GaussianProcessRegressor(n_restarts=0, n_learn=n).fit(X, Y) for n in (None, 300, 9999)]
     assert len({model.log_marginal_likelihood_ for model in models}) == 1
-    assert len({model.optimum_.message for model in models}) == 1
+    assert {model.optimum_.n_rows for model in models} == {300}
+
+
+@pytest.mark.parametrize("copies", [1, 40])
+def test_copies_are_a_concern_and_not_learned_from(copies, tmp_path):
+    more, values = np.r_[X, X[:copies]], np.r_[Y, Y[:copies]]
+    model = GaussianProcessRegressor(n_restarts=0).fit(more, values)
+    alone = GaussianProcessRegressor(n_restarts=0).fit(X, Y)
+    assert model.noise_ == pytest.approx(alone.noise_, rel=1e-3)
+    assert len(model.X_fit_) == 300 + copies
+    words = "1 row repeats another in X and y and was" if copies == 1 else "40 rows repeat others in X and y and were"
+    (line,) = [line for line in model.report_.concerns if "repeat" in line]
+    assert line.startswith(f"{words} not learned from")
+    model.save(tmp_path / "model")
+    assert mercer.load(tmp_path / "model").report_.concerns == model.report_.concerns
+    everything = GaussianProcessRegressor(n_restarts=0, n_learn=len(more)).fit(more, values)
+    assert not any("repeat" in line for line in everything.report_.concerns)
+    assert everything.log_marginal_likelihood_ > model.log_marginal_likelihood_
 
 
 def test_memory_is_planned_for_the_rows_that_are_learned_from():

@@ -52,6 +52,7 @@ def test_points_that_cannot_be_computed_are_stepped_back_from():
     best, start = maximise(evidence), evidence.hyperparameters.start
 
     class Walled:
+        data = evidence.data
         hyperparameters = evidence.hyperparameters
         reach = 1.2 * np.abs(best.theta - start).max()
 

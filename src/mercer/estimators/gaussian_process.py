@@ -67,7 +67,9 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
     random_state : seed of restarts, subsets and samples.
     n_inducing : inducing points of "sgpr".
     n_learn : rows whose likelihood the hyperparameters maximise, random ones and their nearest neighbours; None for
-        all. The process is conditioned on all rows in any case. Of very many rows some thousands tell nearly as much.
+        all but those that repeat others in X and y, which would make the noise look small (a number of at least n
+        learns from these too). The process is conditioned on all rows in any case. Of very many rows some thousands
+        tell nearly as much.
     max_iter : largest number of L-BFGS iterations.
     verbose : print the progress of learning.
 

@@ -39,7 +39,8 @@ def process_report(model: GaussianProcessRegressor) -> Report:
     lines.append(("evidence", f"log marginal likelihood {model.log_marginal_likelihood_:.6g}"))
     if optimum is not None:
         gain = f"log likelihood {optimum.start_value:.6g} -> {optimum.value:.6g}"
-        lines.append(("learning", f"{gain}, {optimum.message}, {optimum.evaluations} evaluations"))
+        rows = "" if optimum.n_rows == seen.n_rows else f" of {optimum.n_rows:,} rows"
+        lines.append(("learning", f"{gain}{rows}, {optimum.message}, {optimum.evaluations} evaluations"))
     else:
         lines.append(("learning", "none: one row teaches nothing" if _too_few(model) else "none"))
     lines.append(("method", str(solved)))
@@ -117,6 +118,7 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
         return found
     if not optimum.converged:
         found.append(f"learning stopped at its limit of {model.max_iter} iterations: raise max_iter")
+    found += _repeated(optimum)
     found += _unlike_the_rest(model, optimum)
     found += _irrelevant(model)
     found += _at_bounds(model, optimum.theta)
@@ -140,12 +142,19 @@ def _likelihood(model: GaussianProcessRegressor) -> float:
     return model.log_marginal_likelihood_ + len(model._posterior.data) * float(model._target_scale.log().sum())
 
 
+def _repeated(optimum: Maximum) -> list[str]:
+    if not optimum.n_copies:
+        return []
+    one = optimum.n_copies == 1
+    rows = f"{optimum.n_copies:,} row{' repeats another' if one else 's repeat others'} in X and y"
+    return [f"{rows} and {'was' if one else 'were'} not learned from: copies make the noise look small"]
+
+
 def _unlike_the_rest(model: GaussianProcessRegressor, optimum: Maximum) -> list[str]:
     """Rows that were learned from and explain the others badly: more rows are more, not less, likely each."""
     if model.n_learn is None:
         return []
-    n = len(model._posterior.data)
-    taught = min(model.n_learn, n)
+    n, taught = len(model._posterior.data), optimum.n_rows
     some, all_rows = optimum.value / taught, _likelihood(model) / n
     if some - all_rows < LESS_LIKELY:
         return []

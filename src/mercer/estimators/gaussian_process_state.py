@@ -39,7 +39,15 @@ if TYPE_CHECKING:
 
 APART = ("bounds", "priors")
 """Parameters that are dictionaries, written as lists of pairs."""
-OPTIMUM = {"value": float, "start_value": float, "evaluations": int, "converged": bool, "message": str}
+OPTIMUM = {
+    "value": float,
+    "start_value": float,
+    "evaluations": int,
+    "converged": bool,
+    "message": str,
+    "n_rows": int,
+    "n_copies": int,
+}
 
 
 def process_state(model: GaussianProcessRegressor) -> tuple[dict[str, Any], dict[str, Any]]:

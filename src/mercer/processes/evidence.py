@@ -22,6 +22,7 @@ from mercer.processes.pull_back import pull_back
 class Evidence(Protocol):
     """A log marginal likelihood as a function of theta, for data and a kernel."""
 
+    data: Observations
     hyperparameters: Hyperparameters
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:

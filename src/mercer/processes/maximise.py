@@ -48,6 +48,8 @@ class Maximum:
     evaluations : of the likelihood of these rows, over all starts.
     converged : whether the ascent ended by itself.
     message : how it ended.
+    n_rows : that were learned from.
+    n_copies : rows that were left out since they repeat others.
     """
 
     theta: np.ndarray
@@ -57,6 +59,8 @@ class Maximum:
     evaluations: int
     converged: bool
     message: str
+    n_rows: int
+    n_copies: int = 0
 
 
 class Ascent:
@@ -196,6 +200,7 @@ def maximise(
         evaluations=evaluations,
         converged=chosen.converged,
         message=chosen.message,
+        n_rows=len(evidence.data),
     )
 
 
