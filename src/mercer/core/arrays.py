@@ -14,9 +14,6 @@ from torch import Tensor
 from mercer.core.errors import InputError, InputTypeError
 
 FLOATS = (torch.float32, torch.float64)
-LARGE_PAGE = 2**21
-TOUCHES = 2**15
-"""Numbers that torch gives to one thread, at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,21 +80,6 @@ def check_finite(values: Tensor, name: str) -> None:
     place = "at position" if len(index) == 1 else "at row, column"
     where = ", ".join(map(str, index))
     raise InputError(f"{name} contains {kind} (first {place} {where}); remove or impute it first.")
-
-
-def new_matrix(n: int, m: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """An empty (n, m) matrix; on the CPU from numpy, whose larger pages are quicker to fill than those of torch.
-
-    A large one begins where such a page does, and all threads share the work of clearing its pages.
-    """
-    size = n * m * dtype.itemsize
-    if device.type != "cpu" or size < 2 * LARGE_PAGE:
-        return torch.empty(n, m, dtype=dtype, device=device)
-    memory = np.empty(size + LARGE_PAGE, dtype=np.uint8)
-    start = -memory.ctypes.data % LARGE_PAGE
-    numbers = torch.from_numpy(memory[start : start + size]).view(dtype)
-    numbers[:: max(1, len(numbers) // (TOUCHES * torch.get_num_threads()))] = 0.0
-    return numbers.view(n, m)
 
 
 def promote(*tensors: Tensor) -> list[Tensor]:

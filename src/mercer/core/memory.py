@@ -27,6 +27,8 @@ CONTAINER_FILES = (
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
+NO_LIMIT = 2**60
+"""Bytes from which on a limit of a container is none."""
 UNKNOWN_FREE = 2 * 1024**3
 """Bytes taken to be free where the system does not say."""
 
@@ -173,7 +175,10 @@ def _container_free() -> int:
     """What the memory limit of a container leaves; file cache that can be dropped counts as free."""
     for limit, used in CONTAINER_FILES:
         try:
-            left = int((CGROUP / limit).read_text()) - int((CGROUP / used).read_text())
+            most = int((CGROUP / limit).read_text())
+            if most > NO_LIMIT:
+                break
+            left = most - int((CGROUP / used).read_text())
             stat = (CGROUP / limit).with_name("memory.stat").read_text()
         except (OSError, ValueError):
             continue

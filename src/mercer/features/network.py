@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, check_finite, new_matrix
+from mercer.core.arrays import Points, check_finite
+from mercer.core.blocks import new_matrix
 from mercer.core.errors import InputError
 from mercer.kernels.pair import vectors
 

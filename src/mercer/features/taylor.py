@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, new_matrix
+from mercer.core.arrays import Points
+from mercer.core.blocks import new_matrix
 from mercer.core.errors import InputError
 from mercer.core.memory import readable, require, resolve_budget
 from mercer.kernels.pair import vectors

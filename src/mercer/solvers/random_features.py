@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, check_finite, new_matrix
+from mercer.core.arrays import Points, check_finite
+from mercer.core.blocks import new_matrix
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import vectors

@@ -22,6 +22,8 @@ from mercer.operators.backends.lowering import Plan
 FROM_DIFFERENCES = "donot_use_mm_for_euclid_dist"
 CHUNK_CELLS = 2**17
 """Numbers folded at a time: temporary copies stay in the caches."""
+FIRST_ROWS = 128
+"""Rows folded to see what they become."""
 
 
 class TileInput(ABC):
@@ -272,7 +274,9 @@ def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtyp
 
 def operand_of_all(build: Callable[[Points], Tensor], points: Points) -> Tensor:
     """The operand of all rows, built some rows at a time."""
-    first = build(points.take(slice(0, 1)))
+    first = build(points.take(slice(0, FIRST_ROWS)))
+    if len(first) == len(points):
+        return first
     operand = first.new_empty(len(points), first.shape[1])
     start = 0
     for chunk in row_chunks(points, first.shape[1]):

@@ -12,7 +12,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import new_matrix
+from mercer.core.blocks import new_matrix
 from mercer.core.memory import readable, require
 from mercer.operators.backends.precision import full_precision
 

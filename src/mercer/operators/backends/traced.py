@@ -29,7 +29,9 @@ class TracedTiles(Tiles):
         super().__init__((len(x), len(z)), dtype, device, one_sample=z is x)
         self.program, self.x, self.z = program, x, z
         self.on_diagonal = lower(program, same=self.one_sample)
-        self.off_diagonal = lower(program, same=False, factors=self.on_diagonal.factors)
+        self.off_diagonal = self.on_diagonal
+        if self.one_sample:
+            self.off_diagonal = lower(program, same=False, factors=self.on_diagonal.factors)
         self.inputs = tile_inputs(program, self.on_diagonal, x, z, dtype)
         self.kept: list[Tensor] | None = None
         self.needs_wide = any(source.dtype != dtype for source in self.inputs)

@@ -1,0 +1,56 @@
+"""Memory for large results on the CPU: the system takes about as long to clear it as a product takes to fill it."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+import torch
+from torch import Tensor
+
+LARGE_PAGE = 2**21
+TOUCHES = 2**15
+"""Numbers that torch gives to one thread, at least."""
+KEPT_BYTES = 2**26
+"""The largest block that waits for the next result once nobody needs it."""
+
+_free: list[np.ndarray] = []
+
+
+def new_matrix(n: int, m: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """An (n, m) matrix of any numbers; on the CPU from numpy, whose larger pages are quicker to fill than torch's.
+
+    A large one begins where such a page does, and all threads share the work of clearing its pages. Where results of
+    about one size follow each other and are used up, as when rows come in parts, they are written to the same memory.
+    """
+    size = n * m * dtype.itemsize
+    if device.type != "cpu" or size < 2 * LARGE_PAGE:
+        return torch.empty(n, m, dtype=dtype, device=device)
+    memory = _taken(size)
+    if memory is not None:
+        return _lent(memory, size).view(dtype).view(n, m)
+    numbers = _lent(np.empty(size + LARGE_PAGE, dtype=np.uint8), size).view(dtype)
+    numbers[:: max(1, len(numbers) // (TOUCHES * torch.get_num_threads()))] = 0.0
+    return numbers.view(n, m)
+
+
+def _lent(memory: np.ndarray, size: int) -> Tensor:
+    """So many bytes of a block, which is free again when no tensor or array shows them any more."""
+    start = -memory.ctypes.data % LARGE_PAGE
+    shown = memory[start : start + size]
+    if len(memory) <= KEPT_BYTES:
+        weakref.finalize(shown, _give_back, memory).atexit = False
+    return torch.from_numpy(shown)  # holds `shown` itself, not just its memory
+
+
+def _give_back(memory: np.ndarray) -> None:
+    _free[:] = [memory]
+
+
+def _taken(size: int) -> np.ndarray | None:
+    """The free block if it is of about that size; another one is let go."""
+    try:
+        memory = _free.pop()
+    except IndexError:
+        return None
+    return memory if size <= len(memory) - LARGE_PAGE <= 2 * size else None
