@@ -20,6 +20,7 @@ from mercer.estimators.gaussian_process_model import GaussianProcessModel, check
 from mercer.estimators.gaussian_process_plot import process_plot
 from mercer.estimators.gaussian_process_report import process_report
 from mercer.estimators.gaussian_process_state import process_from_state, process_state
+from mercer.estimators.scores import ScoreMixin
 from mercer.kernels import Kernel, as_kernel
 from mercer.processes import ExactPosterior, LeaveOneOut
 from mercer.processes.calibration import LEVELS, IntervalCalibration, half_width
@@ -30,7 +31,7 @@ from mercer.processes.prior_functions import PriorFunctions
 
 
 @register
-class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcessModel):
+class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, GaussianProcessModel):
     r"""Regression with a Gaussian process: predictions with their uncertainty, hyperparameters from the data.
 
     The function has the prior :math:`f \sim GP(m, k)` and is seen with noise, :math:`y = f(x) + \varepsilon`. With

@@ -24,6 +24,7 @@ from mercer.estimators.gaussian_process_classifier_plot import probabilities_plo
 from mercer.estimators.gaussian_process_classifier_report import labels_report
 from mercer.estimators.gaussian_process_classifier_state import labels_from_state, labels_state
 from mercer.estimators.labels import decoded, encoded
+from mercer.estimators.scores import ScoreMixin
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators.placement import Placement
 from mercer.processes import Hyperparameters, Maximum, Observations, maximise
@@ -39,7 +40,7 @@ without end where classes are separable, and averages over such functions know n
 
 
 @register
-class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
+class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     r"""Classification with a Gaussian process: probabilities that know where there are no data.
 
     Two classes have one latent function with the prior :math:`f \sim GP(0, k)`, more have one each with the same k,

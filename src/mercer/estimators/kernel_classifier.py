@@ -23,6 +23,7 @@ from mercer.estimators.labels import class_weights, decoded, encoded
 from mercer.estimators.loss_model import LossModel
 from mercer.estimators.loss_report import classifier_report
 from mercer.estimators.loss_state import classifier_from_state, classifier_state
+from mercer.estimators.scores import ScoreMixin
 from mercer.kernels import as_kernel
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Objective
@@ -38,7 +39,7 @@ class Later:
 
 
 @register
-class KernelClassifier(ClassifierMixin, LossModel):
+class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     r"""Classification in the RKHS of a kernel: finds the f and, with ``fit_intercept``, the b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.

@@ -23,6 +23,7 @@ from mercer.estimators.loss_model import LossModel
 from mercer.estimators.loss_report import regressor_report
 from mercer.estimators.loss_state import regressor_from_state, regressor_state
 from mercer.estimators.regressor_plot import regressor_plot
+from mercer.estimators.scores import ScoreMixin, on_host
 from mercer.kernels import as_kernel
 from mercer.solvers.objective import Objective
 
@@ -30,7 +31,7 @@ LOSSES = ("squared", "huber", "quantile", "epsilon_insensitive")
 
 
 @register
-class KernelRegressor(RegressorMixin, LossModel):
+class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
     r"""Regression in the RKHS of a kernel with any loss: finds the f and, with ``fit_intercept``, the b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
@@ -153,17 +154,20 @@ class KernelRegressor(RegressorMixin, LossModel):
         """R^2 of the predictions; for quantiles 1 minus the loss relative to that of the constant quantiles of y."""
         if self.quantiles_ is None:
             return super().score(X, y, sample_weight)
-        predicted = np.asarray(self.predict(X)).reshape(len(np.asarray(y)), -1)
-        target = np.asarray(y, dtype=np.float64).reshape(-1, 1)
-        weights = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        target = np.asarray(on_host(y), dtype=np.float64).reshape(-1, 1)
+        predicted = np.asarray(on_host(self.predict(X))).reshape(len(target), -1)
+        given = np.ones(len(target)) if sample_weight is None else on_host(sample_weight)
+        weights = np.asarray(given, dtype=np.float64)
         levels = np.asarray(self.quantiles_)
 
         def loss(values: np.ndarray) -> float:
             below = target - values
             return float((weights @ np.where(below > 0, levels * below, (levels - 1) * below)).sum())
 
-        constant = np.quantile(np.repeat(target, 1), levels, method="inverted_cdf").reshape(1, -1)
-        return 1.0 - loss(predicted) / max(loss(np.repeat(constant, len(target), axis=0)), 1e-300)
+        order = target[:, 0].argsort()
+        reached = weights[order].cumsum()
+        constant = target[order[np.searchsorted(reached, levels * reached[-1])], 0]
+        return 1.0 - loss(predicted) / max(loss(np.tile(constant, (len(target), 1))), 1e-300)
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""

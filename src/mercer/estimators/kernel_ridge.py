@@ -29,6 +29,7 @@ from mercer.estimators.ridge_plot import ridge_plot
 from mercer.estimators.ridge_report import ridge_report
 from mercer.estimators.ridge_rows import fit_rows
 from mercer.estimators.ridge_state import ridge_from_state, ridge_state
+from mercer.estimators.scores import ScoreMixin
 from mercer.estimators.spread import predicted_later, spread_values
 from mercer.kernels import Kernel, as_kernel
 from mercer.rkhs import RKHSFunction
@@ -39,7 +40,7 @@ MERGEABLE = ("nystrom", "random_features")
 
 
 @register
-class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeModel):
+class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
     r"""Least-squares regression in the RKHS of a kernel.
 
     Finds :math:`f = \sum_i c_i k(x_i, \cdot)` that minimises

@@ -213,6 +213,17 @@ def _upper_half(x):
 
 
 @triton.jit
+def added_up(Y, OUT, size, spans, COUNT: tl.constexpr):
+    """OUT = the sum of the spans of Y in float64, of `size` numbers each."""
+    size = tl.cast(size, tl.int64)
+    at = tl.program_id(0).to(tl.int64) * COUNT + tl.arange(0, COUNT)
+    total = tl.zeros((COUNT,), tl.float64)
+    for span in range(spans):
+        total += tl.load(Y + span * size + at, mask=at < size, other=0.0).to(tl.float64)
+    tl.store(OUT + at, total, mask=at < size)
+
+
+@triton.jit
 def dense(
     A, B, P, Q, C, FLAGS, Y, n, m, rows, columns, factor,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,

@@ -23,6 +23,9 @@ one where many features are read in chunks."""
 SPAN = 16384
 """Most columns that one float32 sum runs over; longer sums are finished in float64."""
 
+ADDED = 1024
+"""Numbers that one program adds up over the spans."""
+
 PROGRAMS = 132 * 16
 """Programs that fill the chip well."""
 
@@ -39,7 +42,7 @@ def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:
     launch = _launch_mirrored if mirror else _launch
     chosen = _tile(data, V.shape[1], mirror)
     if data.exact is None:
-        return launch(data, chosen, data.C, "NO", V) * data.text.factor
+        return launch(data, chosen, data.C, "NO", V).mul_(data.text.factor)
     size = chosen.BM, chosen.BN, mirror
     known = size in data.flags
     flags = data.flags.setdefault(size, Flags(data, chosen))
@@ -47,7 +50,7 @@ def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:
     total = launch(data, chosen, flags.tiles, mode, V)
     if flags.any:
         total += launch(data.exact, chosen.with_differences(), flags.tiles, "ONLY", V)
-    return total * data.text.factor
+    return total.mul_(data.text.factor)
 
 
 def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
@@ -64,8 +67,7 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
     grid = (n // chosen.BM * spans,)
     if t == 1:
         out = torch.empty(spans, n, 1, device=V.device)
-        values = torch.zeros(m, device=V.device)
-        values[: len(V)] = V[:, 0]
+        values = torch.nn.functional.pad(V[:, 0], (0, m - len(V)))
         options["FOLD"] = chosen.FOLD
         kernels.product[grid](*arrays, values, out, n, m, span, **options)
     else:
@@ -73,8 +75,10 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
         out = torch.empty(spans, n, T, device=V.device)
         options |= {"T": T, "TERM": kernels.term_type()}
         kernels.product_many[grid](*arrays, _three_terms(V, m, T), out, n, m, span, **options)
-    total = out.sum(0, dtype=torch.float64)[:, :t]
-    return total if left is None else total * left.unsqueeze(1)
+    total = torch.empty(out.shape[1:], dtype=torch.float64, device=V.device)
+    size = total.numel()
+    kernels.added_up[(-(-size // ADDED),)](out, total, size, spans, ADDED)
+    return total[:, :t] if left is None else total[:, :t] * left.unsqueeze(1)
 
 
 def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
@@ -82,8 +86,8 @@ def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, 
 
     n = data.shape[0]
     left, right = data.weights or (None, None)
-    values = torch.zeros(n, device=V.device)
-    values[: len(V)] = V[:, 0] if right is None else right[: len(V)] * V[:, 0]
+    column = V[:, 0] if right is None else (right[: len(V)] * V[:, 0]).float()
+    values = torch.nn.functional.pad(column, (0, n - len(V)))
     out = torch.zeros(n, dtype=torch.float64, device=V.device)
     count = max(1, min(SPAN // chosen.BM, n**2 // (2 * chosen.BM * chosen.BN * PROGRAMS)))
     grid = n // chosen.BN, -(-n // (chosen.BM * count))
