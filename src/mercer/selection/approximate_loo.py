@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.losses import PiecewiseLinear
-from mercer.selection.joint_influence import MOST_UNKNOWNS, few_joint_influences, joint_influences
+from mercer.selection.joint_influence import few_joint_influences, joint_fits, joint_influences
 from mercer.solvers.dual import Smoothed
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
@@ -57,7 +57,7 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum) -> Tensor:
         a = _influences(span, curvature * weight, objective, gradient)
         return f + a * gradient / (1 - curvature * a).clamp(min=1e-12)
     p = torch.softmax(f, 1)
-    if isinstance(span, FewSpan) and span.m * p.shape[1] <= MOST_UNKNOWNS:
+    if isinstance(span, FewSpan) and joint_fits(span, p.shape[1]):
         a = few_joint_influences(span, p, weight, objective.alpha, intercept=objective.intercept)
     elif isinstance(span, FewSpan):
         a = torch.diag_embed(_influences(span, p * weight, objective, gradient))

@@ -41,6 +41,12 @@ def joint_influences(K: Tensor, p: Tensor, weights: Tensor | float, alpha: float
     return blocks + rest @ torch.linalg.pinv(Q.sum(1), rtol=1e-10, hermitian=True) @ rest.mT
 
 
+def joint_fits(span: FewSpan, t: int) -> bool:
+    """Whether the joint Hessian of t classes is small enough to be stored, factorised and inverted."""
+    unknowns = span.m * t
+    return unknowns <= MOST_UNKNOWNS and 3 * 8 * unknowns**2 <= span.spare
+
+
 def few_joint_influences(span: FewSpan, p: Tensor, weights: Tensor | float, alpha: float, *, intercept: bool) -> Tensor:
     r"""The same for functions on landmarks, with features :math:`\varphi_i` of the rows and their Hessian stored,
 

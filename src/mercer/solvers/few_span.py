@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +35,8 @@ class FewSpan:
 
     with sums that take one pass over the rows, or by conjugate gradients with two passes each where a joint loss
     couples its predictions. Kernel values are kept between passes where they fit half of the memory budget. E is
-    turned such that E^T K_nm^T K_nm E is diagonal, with `spectrum` on it.
+    turned such that E^T K_nm^T K_nm E is diagonal, with `spectrum` on it. `spare` bytes of the budget are for other
+    matrices.
     """
 
     blocks: Iterable[Block]
@@ -43,6 +45,7 @@ class FewSpan:
     weights: Tensor | None
     kept: list[Tensor] | None
     spectrum: Tensor
+    spare: float = math.inf
     passes: int = 0
 
     @classmethod
@@ -54,11 +57,11 @@ class FewSpan:
         n = sum(len(block.targets) for block in blocks)
         weights = [block.weights for block in blocks]
         all_weights = None if weights[0] is None else torch.cat([w for w in weights if w is not None])
-        room = SHARE * resolve_budget(memory_budget, first.device)
-        span = cls(blocks, basis, n, all_weights, None, basis)
+        budget = resolve_budget(memory_budget, first.device)
+        span = cls(blocks, basis, n, all_weights, None, basis, (1 - SHARE) * budget)
         values, vectors = torch.linalg.eigh(span.gram(torch.ones(n).to(basis)))
         span.spectrum, span.basis = values.clamp(min=0.0), basis @ vectors
-        if n * span.m * 8 <= room:
+        if n * span.m * 8 <= SHARE * budget:
             span.kept = [features for _, features in span.parts()]
         return span
 
