@@ -203,8 +203,9 @@ def mnist(small: bool) -> None:
         wrong = float((predicted.argmax(1) != y_test).mean())
         account = model.solver_report_
         print(
-            f"  {solver:<10}{short(kernel)}, alpha = {model.alpha}: test error {100 * wrong:.2f}%, fit {times[2]:.2f} s, with "
-            f"prediction {times[3]:.2f} s ({times[1]:.1f} s before that to compile and fit 1,500 rows); "
+            f"  {solver:<10}{short(kernel)}, alpha = {model.alpha}: test error {100 * wrong:.2f}%, "
+            f"fit {times[2]:.2f} s, with prediction {times[3]:.2f} s "
+            f"({times[1]:.1f} s before that to compile and fit 1,500 rows); "
             f"{account.iterations} iterations, residual {account.residual:.1e}",
             flush=True,
         )

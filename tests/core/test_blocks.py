@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -73,15 +74,16 @@ def test_memory_is_kept_apart_as_long_as_anything_shows_it(shown):
     assert len(blocks._free) == 1
 
 
-@pytest.mark.parametrize("shape", [(8192, 1200), (1101, 501)])
-def test_blocks_that_are_too_large_or_much_larger_than_needed_are_let_go(shape):
+@pytest.mark.parametrize("shape", [(8192, 1200), (3201, 501), (1101, 501)])
+def test_blocks_that_are_too_small_or_much_larger_than_needed_are_let_go(shape):
     new_matrix(8192, 1200, torch.float64, CPU)
     assert not blocks._free  # beyond the limit
     new_matrix(*SHAPE, torch.float64, CPU)
-    assert len(blocks._free) == 1
+    held = weakref.ref(blocks._free[0])
     new = new_matrix(*shape, torch.float64, CPU)
     assert not blocks._free
-    new.fill_(1.0)
+    assert held() is None
+    assert float(new.fill_(1.0).sum()) == shape[0] * shape[1]
 
 
 def test_threads_do_not_share_a_block():

@@ -45,6 +45,15 @@ def test_products_transposes_and_rows_equal_float64(kernel: Kernel) -> None:
     assert error(dense(fast), K) < TOLERANCE
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(), 3.0 * Laplace() * Linear(1.0)], ids=repr)
+@pytest.mark.parametrize("t", [(), (3,)])
+def test_sums_of_spans_are_added_up(kernel: Kernel, t: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused.launch, "SPAN", 64)
+    x, z = points(normal(70, 3, 0)), points(normal(300, 3, 1))
+    V = columns(300, *t)
+    assert error(gram(kernel, x, z).product(V), reference(kernel, x, z) @ V.double().cpu()) < TOLERANCE
+
+
 @pytest.mark.parametrize("seed", range(50))
 def test_random_compositions_equal_float64(seed: int) -> None:
     kernel = random_kernel(np.random.default_rng(seed), 4)
