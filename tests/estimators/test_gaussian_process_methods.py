@@ -112,7 +112,9 @@ def test_copies_are_a_concern_and_not_learned_from(copies, tmp_path):
     assert len(model.X_fit_) == 300 + copies
     words = "1 row repeats another in X and y and was" if copies == 1 else "40 rows repeat others in X and y and were"
     (line,) = [line for line in model.report_.concerns if "repeat" in line]
-    assert line.startswith(f"{words} not learned from")
+    assert line.startswith(f"{words} not learned from, since copies make the noise look small; predictions count")
+    given = GaussianProcessRegressor(n_restarts=0, noise=0.04).fit(more, values)
+    assert not any("look small" in line for line in given.report_.concerns)
     model.save(tmp_path / "model")
     assert mercer.load(tmp_path / "model").report_.concerns == model.report_.concerns
     everything = GaussianProcessRegressor(n_restarts=0, n_learn=len(more)).fit(more, values)

@@ -40,16 +40,44 @@ def test_rows_that_differ_anywhere_are_no_copies(part):
     assert without_copies(data) is data
 
 
-def test_equal_rows_of_values_that_are_often_equal_are_observations():
-    data = with_copies((10 * Y).round() / 10)
-    assert len(without_copies(data)) == 50
-    coarse = with_copies(Y.sign())
-    assert without_copies(coarse) is coarse
+def repeated(x, y):
+    index = torch.randint(0, len(x), (300,), generator=torch.Generator().manual_seed(1))
+    return Observations(Points(x[index]), y[index]), len(index.unique())
 
 
-def test_one_record_alone_is_kept_as_it_is():
-    data = Observations(Points(torch.zeros(4, 1)), torch.zeros(4, 1))
+@pytest.mark.parametrize("digits", [0, 1, 6])
+def test_copies_are_known_by_their_points_whatever_the_digits_of_y(digits):
+    data, distinct = repeated(torch.rand(200, 2).double(), (10 * torch.randn(200, 1).double()).round(decimals=digits))
+    assert len(without_copies(data)) == distinct < 200
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda x, noise: (300 * x.sin() + 0.3 * noise).round(decimals=1),  # a rounded instrument
+        lambda x, noise: (noise > 1.7).double(),  # a rare event
+        lambda x, noise: (x + 0.4 * noise).round(),
+        lambda x, noise: torch.ones_like(x),
+    ],
+)
+def test_observations_of_few_points_are_no_copies(values):
+    x = torch.arange(10).repeat(40).double().unsqueeze(1)
+    noise = torch.randn(400, 1, generator=torch.Generator().manual_seed(2)).double()
+    data = Observations(Points(x), values(x, noise))
+    assert len(torch.cat([x, data.Y], 1).unique(dim=0)) < 200
     assert without_copies(data) is data
+
+
+def test_all_rows_of_a_point_with_different_values_are_kept():
+    x = torch.cat([torch.arange(50), torch.arange(50), torch.tensor([0, 0])]).double().unsqueeze(1)
+    y = x.sin()
+    y[-1] = 5.0
+    kept = without_copies(Observations(Points(x), y))
+    assert kept.X.values[:, 0].tolist() == [*range(50), 0, 0, 0]
+
+
+def test_one_record_entered_several_times_is_one():
+    assert len(without_copies(Observations(Points(torch.zeros(4, 1)), torch.zeros(4, 1)))) == 1
 
 
 def test_minus_zero_is_zero_and_objects_are_compared():

@@ -49,20 +49,6 @@ def test_stages_are_for_many_more_rows_than_theirs(n_learn, sizes, monkeypatch):
     assert (found.n_rows, found.n_copies) == (sizes[-1], 0)
 
 
-@pytest.mark.parametrize(
-    ("n_learn", "rows", "copies"), [(None, 240, 60), (299, 240, 60), (100, 100, 60), (300, 300, 0)]
-)
-def test_copies_are_not_learned_from(n_learn, rows, copies):
-    more = DATA.followed_by(DATA.take(slice(0, 60)))
-    found = learn(Exact(PLACE), more, HYPER, MEAN, PLACE, n_learn=n_learn)
-    assert (found.n_rows, found.n_copies) == (rows, copies)
-    alone = learn(Exact(PLACE), DATA, HYPER, MEAN, PLACE, n_learn=min(rows, 240))
-    same = np.allclose(found.theta, alone.theta, atol=1e-6)
-    assert same == (n_learn != 300)
-    if n_learn == 300:
-        assert found.theta[-1] < alone.theta[-1] - 0.03  # less noise than there is
-
-
 def test_rows_of_a_stage_are_distinct_and_bring_their_nearest_neighbours():
     order = torch.randperm(N, generator=torch.Generator().manual_seed(0))
     rows = with_neighbours(order, 100, HYPER, DATA, PLACE)

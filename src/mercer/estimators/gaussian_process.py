@@ -77,7 +77,9 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
     Attributes
     ----------
     kernel_, noise_ : what was learned or given, in the units of the data. A `GaussianProcessRegressor` with these,
-        ``optimize=False`` and the same mean predicts the same.
+        ``optimize=False`` and the same mean predicts the same. With several targets, they are those of each target
+        divided by its `target_scale_`.
+    target_scale_ : what each target is divided by so that one kernel serves all, of mean square one; 1 for one target.
     log_marginal_likelihood_ : of the training data.
     optimum_ : the account of the learning, None where nothing was learned.
     n_iter_ : iterations of L-BFGS on all rows that are learned from, at least 1.
@@ -160,6 +162,8 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         `noise` gives the variances of the new rows where `fit` was given one for each. The first call is a `fit`.
         """
         if not hasattr(self, "kernel_"):
+            if noise is not None:
+                raise InputError("The first call of partial_fit is a fit: give noise= to the constructor instead.")
             return self.fit(X, y)
         data = training_data(self, self.kernel_, X, y, None, reset=False)
         posterior = self._posterior
@@ -270,6 +274,12 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         return Functions(int(n), as_rows, lambda rows: self._scaled(functions(rows)))
 
     @property
+    def target_scale_(self) -> np.ndarray:
+        """What each target is divided by so that one kernel serves all."""
+        check_is_fitted(self)
+        return self._target_scale.cpu().numpy()
+
+    @property
     def posterior_kernel_(self) -> Kernel:
         """The covariance of the posterior (of the function, without noise) as an ordinary kernel."""
         check_is_fitted(self)
@@ -277,7 +287,10 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         return PosteriorKernel(self.kernel_, WhitenedCross(self.kernel_, posterior.data.X, posterior.factor.L))
 
     def log_marginal_likelihood(self, kernel: Kernel | None = None, noise: Any = None) -> float:
-        """The log marginal likelihood of the training data, for another kernel or another variance of the noise."""
+        """The log marginal likelihood of the training data, for another kernel or another variance of the noise.
+
+        That is the variance all rows share; where each row was given its own, it is added to these.
+        """
         check_is_fitted(self)
         if kernel is None and noise is None:
             return self.log_marginal_likelihood_

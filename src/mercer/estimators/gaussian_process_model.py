@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from mercer.operators.placement import Placement
 from mercer.processes import ExactPosterior, Hyperparameters, Maximum, Observations, Posterior, as_mean
 from mercer.processes.calibration import left_out_width
 from mercer.processes.choose_mean import choose_mean
+from mercer.processes.copies import without_copies
 from mercer.processes.means import FittedMean, Mean, ZeroMean
 from mercer.processes.methods import METHODS, Method, MethodOptions, choose_method
 from mercer.processes.pathwise import Functions, prior_values
@@ -83,7 +85,9 @@ class GaussianProcessModel(KernelEstimator):
             if noise != LEARN:
                 raise InputError(f'noise={noise!r}: give "learn", a variance >= 0 or one for each row.')
             return None, None
-        if isinstance(noise, numbers.Real) and not isinstance(noise, bool):
+        if noise is None or isinstance(noise, bool | np.bool_):
+            raise InputTypeError(f'noise={noise!r}: give "learn", a variance >= 0 or one for each row.')
+        if isinstance(noise, numbers.Real):
             return float(check_variances(noise, "noise", 0)), None
         return 0.0, check_variances(noise, "noise", n)
 
@@ -94,6 +98,8 @@ class GaussianProcessModel(KernelEstimator):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise InputError(f"{name}={value!r}: must be an integer >= {least}{' or None' * optional}.")
+        if not isinstance(self.optimize, bool | np.bool_):
+            raise InputTypeError(f"optimize={self.optimize!r}: must be True or False.")
         if self.method != "auto" and self.method not in METHODS:
             known = ", ".join(map(repr, ("auto", *METHODS)))
             raise InputError(f"method={self.method!r} is unknown; the methods are {known}.")
@@ -102,11 +108,10 @@ class GaussianProcessModel(KernelEstimator):
             if value is not None and not isinstance(value, dict):
                 raise InputTypeError(f'{name}={value!r}: give a dictionary by parameter, such as {{"noise": ...}}.')
 
-    def _start(self, data: TrainingData, shared: float | None) -> Hyperparameters:
+    def _start(self, data: Observations, shared: float | None) -> Hyperparameters:
         """Kernel and noise at their start, in the units of the data, and the box they may move in."""
-        rows, Y = data.rows, data.targets / self._target_scale
-        pairwise = as_kernel(self.kernel).domain == "matrix"
-        self._scales = Scales.of(rows, Y, pairwise)
+        rows = data.X
+        self._scales = Scales.of(rows, data.Y, data.square)
         columns = None if self._scales.X is None else len(self._scales.X)
         start = self._scales if self.standardize else Scales.unit(columns)
         kernel, tied = start_kernel(self.kernel, rows, start, self._seed)
@@ -137,17 +142,24 @@ class GaussianProcessModel(KernelEstimator):
         """Find the hyperparameters and condition on the data."""
         n = len(data.rows)
         self._target_scale = self._scaled_targets(data)
-        hyper = self._hyperparameters = self._start(data, shared)
         observations = self._observations(data, row_noise)
-        learn = self.optimize and len(hyper) > 0 and n > 1
-        mean = self._mean(observations, hyper, learn)
-        taught = min(n, self.n_learn or n)
-        name, reason = choose_method(self.method, n, taught if learn else 0, self._place())
+        teaching = self._teaching(observations)
+        hyper = self._hyperparameters = self._start(teaching, shared)
+        learn = self.optimize and len(hyper) > 0 and len(teaching) > 1
+        mean = self._mean(teaching, hyper, learn)
+        n_taught = min(len(teaching), self.n_learn or n) if learn else 0
+        name, reason = choose_method(self.method, n, n_taught, self._place())
         self._method = self._make_method(name)
-        self.optimum_ = self._learn(observations, hyper, mean) if learn else None
+        self.optimum_ = self._learn(teaching, hyper, mean, n_copies=n - len(teaching)) if learn else None
         theta = hyper.start if self.optimum_ is None else self.optimum_.theta
         kernel, noise = hyper.kernel_at(theta), hyper.noise_at(theta)
         self._keep(self._method.posterior(kernel, noise, observations, mean, f"{name}: {reason}"))
+
+    def _teaching(self, data: Observations) -> Observations:
+        """The rows that hyperparameters are learned from, or some of them: no copies, unless all rows are asked for."""
+        if not self.optimize or (self.n_learn or 0) >= len(data):
+            return data
+        return without_copies(data)
 
     def _mean(self, data: Observations, hyper: Hyperparameters, learn: bool) -> Mean:
         """The mean function that was asked for, or that the data ask for."""
@@ -161,8 +173,8 @@ class GaussianProcessModel(KernelEstimator):
     def _make_method(self, name: str) -> Method:
         return METHODS[name](self._place(name), MethodOptions(self._seed, self.n_inducing))
 
-    def _learn(self, data: Observations, hyper: Hyperparameters, mean: Mean) -> Maximum:
-        return learn(
+    def _learn(self, data: Observations, hyper: Hyperparameters, mean: Mean, n_copies: int) -> Maximum:
+        found = learn(
             self._method,
             data,
             hyper,
@@ -174,6 +186,7 @@ class GaussianProcessModel(KernelEstimator):
             n_learn=self.n_learn,
             progress=_print_progress if self.verbose else None,
         )
+        return replace(found, n_copies=n_copies)
 
     def _keep(self, posterior: Posterior) -> None:
         self._restore(posterior, self._likelihood_of(posterior))
@@ -284,11 +297,12 @@ class GaussianProcessModel(KernelEstimator):
 def check_variances(values: Any, name: str, n: int) -> Tensor:
     """Variances as finite float64 numbers >= 0: one for n = 0, else one for each of n rows."""
     try:
-        array = torch.as_tensor(np.asarray(values, dtype=np.float64))
+        array = torch.from_numpy(np.array(values, dtype=np.float64))
     except (TypeError, ValueError):
         raise InputTypeError(f'{name}={values!r}: give "learn", a variance >= 0 or one for each row.') from None
     if array.shape != ((n,) if n else ()):
-        raise InputError(f"{name} has shape {tuple(array.shape)} but there are {n} rows: give one variance for each.")
+        wanted = f"there are {n} rows: give one variance for each" if n else "one variance for all rows is needed"
+        raise InputError(f"{name} has shape {tuple(array.shape)} but {wanted}.")
     bad = ~(torch.isfinite(array) & (array >= 0))
     if bool(bad.any()):
         raise InputError(f"{name}={float(array[bad][0]) if n else values!r}: variances are finite numbers >= 0.")

@@ -27,8 +27,8 @@ MANY = 6
 def process_report(model: GaussianProcessRegressor) -> Report:
     """What was learned, how, and what to worry about."""
     seen, optimum, solved = model._seen, model.optimum_, model._posterior.report
-    size = f"{seen.n_rows:,} rows"
-    d = getattr(model, "n_features_in_", None)
+    size = f"{seen.n_rows:,} row{'s' * (seen.n_rows != 1)}"
+    d = None if model._posterior.data.square else getattr(model, "n_features_in_", None)
     if d is not None:
         size += f", {d} feature{'s' * (d != 1)}"
     if not seen.one_target:
@@ -80,7 +80,8 @@ def noise_text(model: GaussianProcessRegressor) -> str:
     how = "learned" if model._hyperparameters.learn_noise and model.optimum_ is not None else "given"
     if model._hyperparameters.learn_noise and model.optimum_ is None:
         how = "the start value"
-    return f"variance {model.noise_:.4g}, standard deviation {model.noise_**0.5:.4g} ({how})"
+    scaled = "" if model._seen.one_target else ", for targets divided by target_scale_"
+    return f"variance {model.noise_:.4g}, standard deviation {model.noise_**0.5:.4g} ({how}{scaled})"
 
 
 def relevances(model: GaussianProcessRegressor) -> np.ndarray | None:
@@ -109,8 +110,7 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
         found.append(f"a jitter of {solved.jitter:.0e} was added to the diagonal to make the factorisation succeed")
     if posterior.clamped:
         found.append(f"{posterior.clamped:,} variances were below zero by rounding and set to zero")
-    Y = posterior.data.Y
-    if len(Y) > 1 and bool((Y[:1] == Y).all()):
+    if _constant(model):
         found.append("the targets are constant: there is nothing to learn but that")
     if not isinstance(model.noise_, float):
         found.append("new observations are given the mean of the variances of the rows")
@@ -118,7 +118,7 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
         return found
     if not optimum.converged:
         found.append(f"learning stopped at its limit of {model.max_iter} iterations: raise max_iter")
-    found += _repeated(optimum)
+    found += _repeated(model, optimum)
     found += _unlike_the_rest(model, optimum)
     found += _irrelevant(model)
     found += _at_bounds(model, optimum.theta)
@@ -132,7 +132,7 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
 
 def _looks_like_noise(model: GaussianProcessRegressor) -> bool:
     posterior = model._posterior
-    if posterior.data.noise is not None or len(posterior.data) < 3:
+    if posterior.data.noise is not None or len(posterior.data) < 3 or _constant(model):
         return False
     return _likelihood(model) < noise_alone(posterior.data, posterior.mean_function.mean) + MARGIN
 
@@ -142,12 +142,21 @@ def _likelihood(model: GaussianProcessRegressor) -> float:
     return model.log_marginal_likelihood_ + len(model._posterior.data) * float(model._target_scale.log().sum())
 
 
-def _repeated(optimum: Maximum) -> list[str]:
+def _constant(model: GaussianProcessRegressor) -> bool:
+    Y = model._posterior.data.Y
+    return len(Y) > 1 and bool((Y[:1] == Y).all())
+
+
+def _repeated(model: GaussianProcessRegressor, optimum: Maximum) -> list[str]:
     if not optimum.n_copies:
         return []
     one = optimum.n_copies == 1
     rows = f"{optimum.n_copies:,} row{' repeats another' if one else 's repeat others'} in X and y"
-    return [f"{rows} and {'was' if one else 'were'} not learned from: copies make the noise look small"]
+    why = ", since copies make the noise look small" if model._hyperparameters.learn_noise else ""
+    return [
+        f"{rows} and {'was' if one else 'were'} not learned from{why}; predictions count copies like other rows, so "
+        "that deviations and leave-one-out errors near them come out too small: remove them if they are one record"
+    ]
 
 
 def _unlike_the_rest(model: GaussianProcessRegressor, optimum: Maximum) -> list[str]:
@@ -181,6 +190,8 @@ def _at_bounds(model: GaussianProcessRegressor, theta: np.ndarray) -> list[str]:
     lines = []
     for label, end in model._hyperparameters.at_bounds(theta).items():
         if "length_scale" in label and end == "upper" and relevances(model) is not None:
+            continue
+        if label == "noise" and end == "lower" and _constant(model):
             continue
         if label == "noise" and end == "lower":
             lines.append("the noise is at its lower bound: the data look free of noise")

@@ -83,6 +83,9 @@ class IntervalCalibration:
         y, mean, std = (np.asarray(v, dtype=np.float64).reshape(-1) for v in (y, mean, std))
         if not len(y) == len(mean) == len(std) > 0:
             raise InputError(f"y, mean and std have {len(y)}, {len(mean)} and {len(std)} values: need equally many.")
+        bad = np.flatnonzero(~np.isfinite(y))
+        if len(bad):
+            raise InputError(f"y is not finite (first at position {bad[0]}); remove it first.")
         promised = np.atleast_1d(np.asarray(levels, dtype=np.float64))
         reach = half_width(promised)[:, None] * std
         error = np.abs(y - mean)

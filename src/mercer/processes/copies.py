@@ -3,38 +3,63 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.processes.observations import Observations
 from mercer.solvers.landmarks import row_keys
 
-COINCIDENCE = 1e-3
-"""Values that two rows share more often than this cannot tell a copy from another observation."""
+SELDOM = 0.1
+"""Rows with equal X differ in Y less often than this share of what rows with other X do: they are copies."""
 
 
 def without_copies(data: Observations) -> Observations:
-    """The rows that do not repeat an earlier one in X, Y and known noise; the data themselves where none does.
+    """The data with one of all rows that agree in X, Y and known noise, if rows with equal X nearly always agree.
 
-    With noise, two observations at one point are never equal: equal ones are one record that was entered twice, and the
-    likelihood would explain many of them by less noise than there is. Where Y takes few values, equal rows may well be
-    different observations, and all are kept.
+    Then they are one record that was entered several times, and the likelihood would explain them by less noise than
+    there is. Where rows with equal X often differ in Y, they are observations of their own, and equal ones among them
+    coincidences: all are kept, and so are the rows of any point with different values. The data themselves are given
+    back where there are no copies.
 
-    >>> X = Points(torch.tensor([[0.0], [1.0], [0.0], [0.0]]))
-    >>> without_copies(Observations(X, torch.tensor([[0.31], [0.85], [0.31], [0.29]]))).Y.flatten()
-    tensor([0.3100, 0.8500, 0.2900])
+    >>> X = Points(torch.tensor([[0.0], [1.0], [2.0], [0.0]]))
+    >>> without_copies(Observations(X, torch.tensor([[0.31], [0.85], [0.4], [0.31]]))).Y.flatten()
+    tensor([0.3100, 0.8500, 0.4000])
     """
     n = len(data)
     if data.square or n < 2:
         return data
-    columns = [row_keys(data.X), row_keys(Points(data.Y))]
+    points = row_keys(data.X)
     if data.noise is not None:
-        columns.append(row_keys(Points(data.noise.unsqueeze(1))))
-    kinds, inverse = torch.stack(columns, dim=1).unique(dim=0, return_inverse=True)
-    if len(kinds) in (1, n):
+        points = _kinds(points, row_keys(Points(data.noise.unsqueeze(1))))
+    point, first = _groups(points)
+    if len(first) == n:
         return data
-    counts = kinds[:, 1].unique(return_counts=True)[1].double()
-    shared = float((counts * (counts - 1)).sum()) / max(1, len(kinds) * (len(kinds) - 1))
-    if shared > COINCIDENCE:
+    values = row_keys(Points(data.Y))
+    agreeing = _equal_pairs(_kinds(points, values))
+    repeated = _equal_pairs(points)
+    here = 1 - agreeing / repeated
+    elsewhere = 1 - _equal_pairs(values[first]) / max(1, len(first) * (len(first) - 1))
+    if not here < SELDOM * elsewhere:
         return data
-    first = torch.full((len(kinds),), n).scatter_reduce_(0, inverse, torch.arange(n), "amin")
-    return data.take(first.sort().values.to(data.Y.device))
+    differs = torch.zeros(len(first), dtype=torch.bool)
+    differs[point[values != values[first][point]]] = True
+    kept = differs[point] | (first[point] == torch.arange(n))
+    return data.take(kept.nonzero()[:, 0].to(data.Y.device))
+
+
+def _groups(keys: Tensor) -> tuple[Tensor, Tensor]:
+    """For each key the number of its group, and the place of the first key of each group."""
+    kinds, group = keys.unique(return_inverse=True)
+    first = torch.full((len(kinds),), len(keys)).scatter_reduce_(0, group, torch.arange(len(keys)), "amin")
+    return group, first
+
+
+def _kinds(a: Tensor, b: Tensor) -> Tensor:
+    """One number for each pair of keys, equal where the pairs are."""
+    return torch.stack([a, b], dim=1).unique(dim=0, return_inverse=True)[1]
+
+
+def _equal_pairs(keys: Tensor) -> float:
+    """Ordered pairs of different places with the same key."""
+    counts = keys.unique(return_counts=True)[1].double()
+    return float((counts * (counts - 1)).sum())

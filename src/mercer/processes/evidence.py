@@ -28,6 +28,9 @@ class Evidence(Protocol):
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and its gradient in theta; minus infinity and zeros where it cannot be computed."""
 
+    def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """The same, or an error that says why it cannot be computed."""
+
 
 class ExactEvidence:
     r"""The log marginal likelihood

@@ -164,7 +164,7 @@ class Hyperparameters:
         total = logs.sum() * 0.0
         for path, prior in self.priors.items():
             here = [i for i, label in enumerate(labels) if label.split("[")[0] == path]
-            total = total + torch.as_tensor(prior(logs[here].exp())).sum()
+            total = total + _log_density(path, prior, logs[here].exp())
         (slope,) = torch.autograd.grad(total, logs)
         return float(total.detach()), slope.numpy()
 
@@ -190,10 +190,24 @@ def matching(name: str, paths: Mapping[str, Any], argument: str) -> list[str]:
     return found
 
 
+def _log_density(path: str, prior: Prior, values: torch.Tensor) -> torch.Tensor:
+    given = prior(values)
+    try:
+        density = torch.as_tensor(given, dtype=torch.float64).sum()
+    except (TypeError, ValueError, RuntimeError):
+        raise InputTypeError(f"priors[{path!r}] returned {given!r}; a log density is a number or a tensor.") from None
+    if bool(density.isnan()):
+        raise InputError(f"priors[{path!r}] is NaN at {values.tolist()}; a log density is a number, or minus infinity.")
+    return density
+
+
 def _box(name: str, given: Any, start: np.ndarray) -> np.ndarray:
     if isinstance(given, str) and given == "fixed":
         return np.stack([start, start], axis=1)
-    box = np.asarray(given, dtype=np.float64) if not isinstance(given, str) else np.empty(0)
+    try:
+        box = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        box = np.empty(0)
     if box.shape == (2,):
         box = np.tile(box, (len(start), 1))
     if box.shape != (len(start), 2) or not (box[:, 0] > 0).all() or not (box[:, 0] <= box[:, 1]).all():

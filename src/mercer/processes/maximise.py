@@ -188,6 +188,7 @@ def maximise(
         chosen.run(chosen.theta, max_iter, tol, progress)
         evaluations = chosen.evaluations
     if not np.isfinite(chosen.total):
+        evidence.evaluate(hyper.start)  # raises what was wrong, if it was something else
         raise NotPositiveDefiniteError(
             f"The marginal likelihood of {hyper.kernel!r} could not be computed: the covariance of the data is not "
             "finite or not positive definite. Test the kernel with mercer.testing.check_kernel, or use a larger noise."

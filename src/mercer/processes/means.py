@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,6 +111,8 @@ def as_mean(mean: Any, X: Points) -> Mean:
             return _linear(X)
         raise InputError(f"mean={mean!r}: give {KNOWN}.")
     if isinstance(mean, numbers.Real) and not isinstance(mean, bool):
+        if not math.isfinite(mean):
+            raise InputError(f"mean={mean!r}: must be finite.")
         return ConstantMean(float(mean))
     if isinstance(mean, ZeroMean | ConstantMean | LinearMean | FunctionMean):
         return mean

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.operators.placement import Placement
-from mercer.processes.copies import without_copies
 from mercer.processes.evidence import ExactEvidence
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.maximise import FEW_ROWS, Maximum, Progress, maximise
@@ -56,10 +53,9 @@ def learn(
     """The hyperparameters of greatest evidence, as the method computes it.
 
     Starts are screened by ascents on 500 random rows. The best of their ends is improved on some thousand rows where
-    there are many more, and last on all, or on `n_learn` of them. Rows that repeat others are left out, unless
-    `n_learn` asks for all. `place` is where the exact evidence of some rows is computed.
+    there are many more, and last on all, or on `n_learn` of them. `place` is where the exact evidence of some rows is
+    computed.
     """
-    everything, data = data, data if (n_learn or 0) >= len(data) else without_copies(data)
     hyper, last = hyperparameters, min(len(data), n_learn or len(data))
     first_step: float | None = None
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed)).to(data.Y.device)
@@ -78,7 +74,7 @@ def learn(
         hyper, few, n_restarts = next_start(hyperparameters, nearby.theta), None, 0
         first_step = FIRST_STEP
     rest = data if last == len(data) else data.take(with_neighbours(order, last, hyper, data, place))
-    found = maximise(
+    return maximise(
         method.evidence(rest, hyper, mean),
         few,
         n_restarts=n_restarts,
@@ -88,7 +84,6 @@ def learn(
         progress=progress,
         first_step=first_step,
     )
-    return replace(found, n_copies=len(everything) - len(data))
 
 
 def with_neighbours(order: Tensor, count: int, hyper: Hyperparameters, data: Observations, place: Placement) -> Tensor:
