@@ -43,7 +43,7 @@ def _data(n: int, dtype: str = "float64") -> np.ndarray:
 
 def _fourier(p: int, dtype: str) -> Row:
     X = _data(50_000 if p < 1000 else 10_000, dtype)
-    ours = RandomFourierFeatures(Gaussian.from_gamma(GAMMA), p).fit(X)
+    ours = RandomFourierFeatures(p, Gaussian.from_gamma(GAMMA)).fit(X)
     theirs = RBFSampler(gamma=GAMMA, n_components=p, random_state=0).fit(X)
     return compare(
         f"Fourier features transform, n={len(X):,}, p={p:,}, {dtype}",
@@ -57,7 +57,7 @@ def _fourier(p: int, dtype: str) -> Row:
 def _nystrom(p: int, dtype: str) -> Row:
     X = _data(50_000 if p == 100 else 10_000, dtype)
     theirs = Nystroem(gamma=GAMMA, n_components=p, random_state=0).fit(X)
-    ours = NystromFeatures(Gaussian.from_gamma(GAMMA), landmarks=theirs.components_).fit(X)
+    ours = NystromFeatures(kernel=Gaussian.from_gamma(GAMMA), landmarks=theirs.components_).fit(X)
     few = X[:500]
     difference = np.abs(_products(ours.transform(few)) - _products(theirs.transform(few))).max()
     assert difference < (1e-8 if dtype == "float64" else 1e-2), difference

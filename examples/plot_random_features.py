@@ -35,15 +35,15 @@ def error(make, p):
 
 
 variants = {
-    "cosines with offset": lambda p, s: RandomFourierFeatures(kernel, p, method="offset", random_state=s),
-    "pairs of cosine and sine": lambda p, s: RandomFourierFeatures(kernel, p, random_state=s),
-    "orthogonal": lambda p, s: RandomFourierFeatures(kernel, p, method="orthogonal", random_state=s),
-    "quasi-Monte Carlo": lambda p, s: RandomFourierFeatures(kernel, p, method="qmc", random_state=s),
-    "Nyström, uniform": lambda p, s: NystromFeatures(kernel, p, random_state=s),
-    "Nyström, pivoted": lambda p, s: NystromFeatures(kernel, p, landmarks="pivoted", random_state=s),
+    "cosines with offset": lambda p, s: RandomFourierFeatures(p, kernel, method="offset", random_state=s),
+    "pairs of cosine and sine": lambda p, s: RandomFourierFeatures(p, kernel, random_state=s),
+    "orthogonal": lambda p, s: RandomFourierFeatures(p, kernel, method="orthogonal", random_state=s),
+    "quasi-Monte Carlo": lambda p, s: RandomFourierFeatures(p, kernel, method="qmc", random_state=s),
+    "Nyström, uniform": lambda p, s: NystromFeatures(p, kernel, random_state=s),
+    "Nyström, pivoted": lambda p, s: NystromFeatures(p, kernel, landmarks="pivoted", random_state=s),
 }
 errors = {name: [error(make, p) for p in sizes if p <= 128 or "Nys" not in name] for name, make in variants.items()}
-taylor = [TaylorFeatures(kernel, degree).fit(X) for degree in range(1, 10)]
+taylor = [TaylorFeatures(degree, kernel).fit(X) for degree in range(1, 10)]
 for name in variants:
     print(f"{name:<26} error at p = 64: {errors[name][sizes.index(64)]:.1e}")
 
@@ -74,7 +74,7 @@ X_new = rng.normal(size=(500, 3))
 exact = KernelRidge(kernel, alpha=0.1).fit(X, y).predict(X_new)
 for p in (20, 80, 320):
     model = make_pipeline(
-        RandomFourierFeatures(kernel, p, method="orthogonal"), Ridge(alpha=0.1, fit_intercept=False)
+        RandomFourierFeatures(p, kernel, method="orthogonal"), Ridge(alpha=0.1, fit_intercept=False)
     ).fit(X, y)
     print(f"p = {p:<4} distance from kernel ridge regression: {np.abs(model.predict(X_new) - exact).mean():.3f}")
 plt.show()

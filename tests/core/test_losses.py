@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.losses import LOSSES, Hinge, Huber, Loss, Quantile, get_loss
+from mercer.core.losses import LOSSES, EpsilonInsensitive, Hinge, Huber, Loss, PiecewiseLinear, Quantile, get_loss
 
 SCALAR = [name for name in LOSSES if name != "multinomial"]
 SMOOTH = [name for name in SCALAR if get_loss(name).smooth]
@@ -138,3 +138,57 @@ def test_losses_refuse_what_has_no_meaning():
         get_loss("absolute")
     with pytest.raises(InputTypeError, match="give a name"):
         get_loss(3)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda v: Huber(delta=v), lambda v: Quantile(level=v), lambda v: EpsilonInsensitive(v)]
+)
+def test_parameters_are_finite_numbers(make):
+    for value in ("a", None, True, [0.5]):
+        with pytest.raises(InputTypeError, match="must be a"):
+            make(value)
+    for value in (np.inf, np.nan, -1.0):
+        with pytest.raises(InputError, match="must be a"):
+            make(value)
+    assert make(np.float32(0.5)) == make(0.5)
+
+
+def own(base=Loss, **methods):
+    return type("Own", (base,), methods)()
+
+
+def pieces(kinks, slopes):
+    return own(
+        PiecewiseLinear,
+        kinks=lambda self, y: torch.stack([y + k for k in kinks]),
+        slopes=lambda self, y: torch.stack([torch.full_like(y, s) for s in slopes]),
+    )
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_pass_their_own_check(name):
+    loss = get_loss(name)
+    y = torch.zeros(4).double() if loss.joint else targets_of(loss, 4).unsqueeze(1)
+    loss.check(y, torch.zeros(4, 2 if loss.joint else 1).double())
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "words"),
+    [
+        (own(smooth=False, value=lambda self, y, f: (y - f).abs()), InputError, "PiecewiseLinear"),
+        (pieces([0.0], [1.0, -1.0]), InputError, "not convex"),
+        (pieces([1.0, 0.0], [-1.0, 0.0, 1.0]), InputError, "not convex"),
+        (pieces([0.0], [1.0, 2.0]), InputError, "no least value"),
+        (pieces([0.0], [-1.0, 0.0, 1.0]), InputError, "shape"),
+        (own(value=lambda self, y, f: (y - f) ** 2 * torch.nan), InputError, "value that is not finite.*-2.0.*0.0"),
+        (own(value=lambda self, y, f: (f * f).sqrt() + y**2), InputError, "derivative that is not finite"),
+        (own(value=lambda self, y, f: (y - f).square().sum()), InputError, "one number for each target"),
+        (own(value=lambda self, y, f: (y - f.detach()).numpy() ** 2), InputTypeError, "computed with torch"),
+        (own(value=lambda self, y, f: (y - f.detach()) ** 2), InputTypeError, "computed with torch"),
+        (own(value=lambda self, y, f: torch.from_numpy((y - f).numpy())), InputTypeError, "computed with torch"),
+    ],
+)
+def test_a_loss_that_cannot_be_minimised_is_refused(loss, error, words):
+    y = torch.linspace(-2, 2, 5).double().unsqueeze(1)
+    with pytest.raises(error, match=words):
+        loss.check(y, torch.zeros_like(y))

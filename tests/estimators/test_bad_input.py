@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse
 import torch
 
-from mercer import KernelRidge, load
-from mercer.core.errors import MemoryBudgetError, ModelFileError, NotPositiveDefiniteError
-from mercer.kernels import Gaussian
+from mercer import GaussianProcessRegressor, KernelRegressor, KernelRidge, load
+from mercer.core.errors import InputError, MemoryBudgetError, ModelFileError, NotPositiveDefiniteError
+from mercer.kernels import Gaussian, Matern
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 y = X[:, 0].copy()
@@ -28,6 +28,22 @@ def test_nan_and_infinity_are_named(name, value):
         KernelRidge().fit(**arguments)
     with pytest.raises(ValueError, match=f"(?i){name}.*contains (NaN|infinity)"):
         KernelRidge().fit(**{key: torch.tensor(given) for key, given in arguments.items()})
+
+
+@pytest.mark.parametrize("model", [KernelRidge(), KernelRegressor(), GaussianProcessRegressor()], ids=repr)
+def test_fit_says_where_the_first_nan_or_infinity_is(model):
+    with pytest.raises(InputError, match="X contains NaN .first at row, column 1, 1.; remove or impute"):
+        model.fit(spoiled(X, np.nan), y)
+    with pytest.raises(InputError, match="y contains infinity .first at position 4.; remove or impute"):
+        model.fit(X, spoiled(y, np.inf))
+    with pytest.raises(InputError, match="y contains NaN .first at row, column 2, 0."):
+        model.fit(X, spoiled(X[:, :2], np.nan))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", 2.0 * Matern(1.5, "median")])
+def test_rows_too_far_apart_for_a_median_distance_are_to_be_rescaled(kernel):
+    with pytest.raises(InputError, match="distances between the rows of X overflow .*2e.200.*: rescale"):
+        KernelRidge(kernel).fit(X * 1e200, y)
 
 
 def test_nan_in_test_rows_is_named():

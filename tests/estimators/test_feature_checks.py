@@ -13,12 +13,12 @@ from mercer import (
 
 TRANSFORMERS = [
     RandomFourierFeatures(),
-    RandomFourierFeatures("laplace", 15, method="offset"),
-    RandomFourierFeatures("matern32", 20, method="orthogonal"),
-    RandomFourierFeatures("gaussian", 20, method="qmc"),
+    RandomFourierFeatures(15, "laplace", method="offset"),
+    RandomFourierFeatures(20, "matern32", method="orthogonal"),
+    RandomFourierFeatures(20, "gaussian", method="qmc"),
     NystromFeatures(n_components=10),
-    NystromFeatures("laplace", 10, landmarks="pivoted"),
-    NystromFeatures("matern32", 10, landmarks="leverage"),
+    NystromFeatures(10, "laplace", landmarks="pivoted"),
+    NystromFeatures(10, "matern32", landmarks="leverage"),
     TaylorFeatures(degree=2),
     RandomNetworkFeatures(20),
     RandomNetworkFeatures(20, "erf"),

@@ -42,18 +42,18 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
 METHODS = ("pairs", "offset", "orthogonal", "qmc")
 MAPS = {
-    "fourier": RandomFourierFeatures("gaussian", 31),
-    "offset": RandomFourierFeatures("laplace", 30, method="offset"),
-    "orthogonal": RandomFourierFeatures(Matern(1.5, 2.0) + 1.0, 30, method="orthogonal"),
-    "qmc": RandomFourierFeatures(Laplace(2.0, "l1"), 30, method="qmc"),
-    "nystrom": NystromFeatures("laplace", 20),
-    "pivoted": NystromFeatures("gaussian", 20, landmarks="pivoted"),
-    "leverage": NystromFeatures("matern32", 20, landmarks="leverage"),
-    "given": NystromFeatures(Gaussian(1.0), landmarks=X[:7]),
-    "taylor": TaylorFeatures("gaussian", 3),
+    "fourier": RandomFourierFeatures(31, "gaussian"),
+    "offset": RandomFourierFeatures(30, "laplace", method="offset"),
+    "orthogonal": RandomFourierFeatures(30, Matern(1.5, 2.0) + 1.0, method="orthogonal"),
+    "qmc": RandomFourierFeatures(30, Laplace(2.0, "l1"), method="qmc"),
+    "nystrom": NystromFeatures(20, "laplace"),
+    "pivoted": NystromFeatures(20, "gaussian", landmarks="pivoted"),
+    "leverage": NystromFeatures(20, "matern32", landmarks="leverage"),
+    "given": NystromFeatures(kernel=Gaussian(1.0), landmarks=X[:7]),
+    "taylor": TaylorFeatures(3, "gaussian"),
     "relu": RandomNetworkFeatures(25),
     "erf": RandomNetworkFeatures(25, "erf", bias_scale=0.5),
-    "mercer": MercerDecomposition("gaussian", 6),
+    "mercer": MercerDecomposition(6, "gaussian"),
 }
 
 
@@ -70,14 +70,14 @@ def gram_of(features, X):
 def test_random_features_are_the_kernel_in_the_mean(kernel, method):
     few = X[:4]
     grams = np.stack(
-        [gram_of(RandomFourierFeatures(kernel, 5, method=method, random_state=s), few) for s in range(500)]
+        [gram_of(RandomFourierFeatures(5, kernel, method=method, random_state=s), few) for s in range(500)]
     )
     error = np.abs(grams.mean(0) - kernel(few))
     assert (error <= 5 * grams.std(0) / math.sqrt(500) + 1e-12).all(), error
 
 
 def test_the_factor_of_cosines_with_offset_is_the_root_of_two_over_p():
-    phi = RandomFourierFeatures("gaussian", 5000, method="offset").fit_transform(X)
+    phi = RandomFourierFeatures(5000, "gaussian", method="offset").fit_transform(X)
     assert np.abs(phi).max() == pytest.approx(math.sqrt(2 / 5000), rel=1e-3)
     assert (phi**2).sum(1).mean() == pytest.approx(1.0, abs=0.02)
 
@@ -85,7 +85,7 @@ def test_the_factor_of_cosines_with_offset_is_the_root_of_two_over_p():
 @pytest.mark.parametrize("method", ["pairs", "offset"])
 def test_the_variance_falls_like_one_over_the_number_of_features(method):
     def variance(p):
-        draws = [RandomFourierFeatures(Gaussian(2.0), p, method=method, random_state=s) for s in range(500)]
+        draws = [RandomFourierFeatures(p, Gaussian(2.0), method=method, random_state=s) for s in range(500)]
         return np.var([gram_of(features, X[:2])[0, 1] for features in draws])
 
     assert variance(6) / variance(96) == pytest.approx(16.0, rel=0.35)
@@ -95,7 +95,7 @@ def test_the_variance_falls_like_one_over_the_number_of_features(method):
 def test_structured_frequencies_have_a_smaller_error_than_independent_ones(method):
     def error(how):
         kernel = Gaussian(2.0)
-        maps = [RandomFourierFeatures(kernel, 64, method=how, random_state=s).fit(X) for s in range(30)]
+        maps = [RandomFourierFeatures(64, kernel, method=how, random_state=s).fit(X) for s in range(30)]
         return math.sqrt(np.mean([features.approximation_error(X).rms ** 2 for features in maps]))
 
     assert error(method) < 0.8 * error("pairs")
@@ -103,10 +103,10 @@ def test_structured_frequencies_have_a_smaller_error_than_independent_ones(metho
 
 def test_orthogonal_frequencies_are_orthogonal_and_have_the_right_lengths():
     kernel = Gaussian(0.5)
-    W = RandomFourierFeatures(kernel, 6, method="orthogonal").fit(X).features_.frequencies
+    W = RandomFourierFeatures(6, kernel, method="orthogonal").fit(X).features_.frequencies
     products = (W @ W.T).numpy()
     np.testing.assert_allclose(products - np.diag(np.diag(products)), 0.0, atol=1e-12)
-    many = RandomFourierFeatures(kernel, 20_000, method="orthogonal").fit(X).features_.frequencies
+    many = RandomFourierFeatures(20_000, kernel, method="orthogonal").fit(X).features_.frequencies
     assert float(many.square().sum(1).mean()) == pytest.approx(3 / 0.25, rel=0.03)
     assert float(many.square().sum(1).var()) == pytest.approx(2 * 3 / 0.25**2, rel=0.1)
 
@@ -126,20 +126,20 @@ def test_orthogonal_frequencies_are_orthogonal_and_have_the_right_lengths():
     ids=repr,
 )
 def test_quasi_random_features_stand_for_every_kernel_with_a_spectral_measure(kernel):
-    error = RandomFourierFeatures(kernel, 4000, method="qmc").fit(X).approximation_error(X)
+    error = RandomFourierFeatures(4000, kernel, method="qmc").fit(X).approximation_error(X)
     assert error.relative < 0.06, error
 
 
 def test_orthogonal_features_need_a_kernel_of_the_euclidean_distance():
     for kernel in (Laplace(1.0, "l1"), Periodic(), Gaussian() * Periodic()):
         with pytest.raises(InputError, match='method="orthogonal" is for kernels of the Euclidean distance'):
-            RandomFourierFeatures(kernel, method="orthogonal").fit(X)
+            RandomFourierFeatures(kernel=kernel, method="orthogonal").fit(X)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("p", [1, 2, 7])
 def test_there_are_as_many_features_as_asked_for(method, p):
-    features = RandomFourierFeatures("gaussian", p, method=method).fit(X[:1])
+    features = RandomFourierFeatures(p, "gaussian", method=method).fit(X[:1])
     assert features.transform(X).shape == (60, p)
     assert len(features.get_feature_names_out()) == p
 
@@ -149,13 +149,13 @@ def test_there_are_as_many_features_as_asked_for(method, p):
 
 def test_nystrom_features_equal_those_of_scikit_learn():
     theirs = Nystroem(gamma=0.3, n_components=15, random_state=0).fit(X)
-    ours = NystromFeatures(Gaussian.from_gamma(0.3), landmarks=theirs.components_).fit(X)
+    ours = NystromFeatures(kernel=Gaussian.from_gamma(0.3), landmarks=theirs.components_).fit(X)
     np.testing.assert_allclose(gram_of(ours, X), theirs.transform(X) @ theirs.transform(X).T, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_nystrom_feature_j_depends_on_the_landmarks_from_j_on(dtype):
-    features = NystromFeatures(Gaussian(2.0), landmarks=X[:40]).fit(X.astype(dtype))
+    features = NystromFeatures(kernel=Gaussian(2.0), landmarks=X[:40]).fit(X.astype(dtype))
     basis = features.features_.basis.numpy()
     assert len(basis) == 40
     assert not np.triu(basis, 1).any()
@@ -166,33 +166,33 @@ def test_nystrom_feature_j_depends_on_the_landmarks_from_j_on(dtype):
 
 @pytest.mark.parametrize("landmarks", ["uniform", "pivoted", "leverage"])
 def test_nystrom_features_are_exact_at_landmarks_and_never_too_large(landmarks):
-    features = NystromFeatures("laplace", 15, landmarks=landmarks).fit(X)
+    features = NystromFeatures(15, "laplace", landmarks=landmarks).fit(X)
     kernel, Z = features.kernel_, features.landmarks_
     np.testing.assert_allclose(features.transform(X) @ features.transform(Z).T, kernel(X, Z), atol=1e-8)
     assert ((features.transform(X) ** 2).sum(1) <= 1.0 + 1e-9).all()
 
 
 def test_nystrom_features_of_all_rows_are_the_kernel():
-    features = NystromFeatures("laplace", 1000).fit(X)
+    features = NystromFeatures(1000, "laplace").fit(X)
     assert "all 60 rows are landmarks" in str(features.report())
     assert features.approximation_error(X).max < 1e-10
 
 
 def test_dependent_landmarks_are_counted_once():
     twice = np.r_[X[:10], X[:10]]
-    assert NystromFeatures("laplace", 20).fit(twice).transform(X).shape == (60, 10)
-    assert NystromFeatures(Linear(), 20).fit(X).transform(X).shape == (60, 3)
+    assert NystromFeatures(20, "laplace").fit(twice).transform(X).shape == (60, 10)
+    assert NystromFeatures(20, Linear()).fit(X).transform(X).shape == (60, 3)
 
 
 def test_nystrom_features_in_float32_are_close_to_those_in_float64():
-    exact = gram_of(NystromFeatures(Gaussian(2.0), landmarks=X[:40]), X)
-    single = gram_of(NystromFeatures(Gaussian(2.0), landmarks=X[:40]), X.astype(np.float32))
+    exact = gram_of(NystromFeatures(kernel=Gaussian(2.0), landmarks=X[:40]), X)
+    single = gram_of(NystromFeatures(kernel=Gaussian(2.0), landmarks=X[:40]), X.astype(np.float32))
     np.testing.assert_allclose(single, exact, atol=2e-3)
 
 
 def test_strings_have_nystrom_features():
     words = ["ACGT", "AACC", "GGTT", "ACAC", "GTGT"]
-    features = NystromFeatures(Spectrum(2), 5).fit(words)
+    features = NystromFeatures(5, Spectrum(2)).fit(words)
     np.testing.assert_allclose(gram_of(features, words), Spectrum(2)(words), atol=1e-10)
 
 
@@ -202,7 +202,7 @@ def test_strings_have_nystrom_features():
 def test_taylor_features_converge_to_the_kernel_as_fast_as_their_bound():
     few = 0.5 * X
     for degree in range(10):
-        features = TaylorFeatures(Gaussian((1.0, 2.0, 1.5)), degree, center=False).fit(few)
+        features = TaylorFeatures(degree, Gaussian((1.0, 2.0, 1.5)), center=False).fit(few)
         reach = float(np.max(np.sum((few / [1.0, 2.0, 1.5]) ** 2, axis=1)))
         bound = reach ** (degree + 1) / math.factorial(degree + 1)
         assert features.transform(few).shape == (60, math.comb(3 + degree, degree))
@@ -211,16 +211,16 @@ def test_taylor_features_converge_to_the_kernel_as_fast_as_their_bound():
 
 def test_taylor_features_in_one_dimension_are_those_of_the_textbook():
     g, x = 0.7, np.linspace(-2, 2, 9)
-    phi = TaylorFeatures(Gaussian.from_gamma(g), 5, center=False).fit_transform(x.reshape(-1, 1))
+    phi = TaylorFeatures(5, Gaussian.from_gamma(g), center=False).fit_transform(x.reshape(-1, 1))
     for l in range(6):
         psi = np.exp(-g * x**2) * x**l
         np.testing.assert_allclose(phi[:, l], math.sqrt((2 * g) ** l / math.factorial(l)) * psi, atol=1e-13)
 
 
 def test_taylor_features_are_taken_about_the_mean():
-    centred = TaylorFeatures(1.5, 6).fit(X + 100.0)
+    centred = TaylorFeatures(6, 1.5).fit(X + 100.0)
     assert centred.approximation_error(X + 100.0).rms < 0.05
-    assert TaylorFeatures(1.5, 6, center=False).fit(X + 100.0).approximation_error(X + 100.0).rms > 0.1
+    assert TaylorFeatures(6, 1.5, center=False).fit(X + 100.0).approximation_error(X + 100.0).rms > 0.1
 
 
 # Random network features
@@ -347,10 +347,18 @@ def test_a_seed_repeats_its_features_and_another_gives_others(name):
     assert one.shape != other.shape or not np.allclose(one, other)
 
 
+@pytest.mark.parametrize("kind", [RandomFourierFeatures, NystromFeatures, MercerDecomposition])
+def test_size_kernel_and_seed_come_first(kind):
+    model = kind(7, "laplace", 3)
+    assert (model.n_components, model.kernel, model.random_state) == (7, "laplace", 3)
+    named = kind(n_components=7, kernel="laplace", random_state=3)
+    np.testing.assert_array_equal(model.fit_transform(X), named.fit_transform(X))
+
+
 def test_features_work_in_pipelines_and_searches():
     y = np.sin(X).sum(1)
     search = GridSearchCV(
-        make_pipeline(RandomFourierFeatures(Gaussian(1.0), 60), Ridge(0.1)),
+        make_pipeline(RandomFourierFeatures(60, Gaussian(1.0)), Ridge(0.1)),
         {"randomfourierfeatures__kernel__length_scale": [0.1, 2.0]},
         cv=3,
     ).fit(X, y)
@@ -363,13 +371,26 @@ def test_features_work_in_pipelines_and_searches():
         (RandomFourierFeatures(n_components=0), "n_components=0"),
         (RandomFourierFeatures(n_components=2.5), "n_components=2.5"),
         (RandomFourierFeatures(method="sobol"), "method='sobol'"),
-        (RandomFourierFeatures("linear"), "not shift-invariant"),
-        (RandomFourierFeatures(Gaussian() + 1.0, 1), "takes one feature of its own"),
+        (RandomFourierFeatures(kernel="linear"), "not shift-invariant.* Use NystromFeatures, which"),
+        (RandomFourierFeatures(10**13), "n_components=10000000000000: .* At most"),
+        (RandomNetworkFeatures(10**13), "n_components=10000000000000: .* At most"),
+        (
+            RandomFourierFeatures("gaussian", 100),
+            r"='gaussian' is not a number.* RandomFourierFeatures\(n_components, kernel",
+        ),
+        (NystromFeatures(Gaussian(1.0), 100), r"n_components=Gaussian.* NystromFeatures\(n_components, kernel\)"),
+        (TaylorFeatures("gaussian", 3), r"degree='gaussian'.* TaylorFeatures\(degree, kernel\)"),
+        (RandomNetworkFeatures("erf", 20), r"n_components='erf'.* RandomNetworkFeatures\(n_components, activation\)"),
+        (MercerDecomposition(lambda a, b: 1.0, 10), r"MercerDecomposition\(n_components, kernel\)"),
+        (RandomFourierFeatures(1, Gaussian() + 1.0), "takes one feature of its own"),
         (NystromFeatures(n_components=-1), "n_components=-1"),
         (NystromFeatures(landmarks="best"), "landmarks='best'"),
         (NystromFeatures(landmarks=X[:, :2]), "landmarks have 2 columns"),
-        (NystromFeatures("precomputed"), "precomputed"),
-        (TaylorFeatures("laplace"), "Taylor features are those of a Gaussian"),
+        (NystromFeatures(kernel="precomputed"), "precomputed"),
+        (NystromFeatures(kernel=Linear(), landmarks=np.zeros((2, 3))), "zero at all landmarks"),
+        (NystromFeatures(5, lambda a, b: -abs(a - b).sum()), "eigenvalue -.* not positive semi-definite"),
+        (NystromFeatures(kernel=lambda a, b: a @ b[[0, 2, 1]], landmarks=np.eye(3)), "the eigenvalue -1:"),
+        (TaylorFeatures(kernel="laplace"), "Taylor features are those of a Gaussian"),
         (TaylorFeatures(degree=-1), "degree=-1"),
         (TaylorFeatures(degree=400), "Taylor features; use a lower degree"),
         (RandomNetworkFeatures(activation="swish"), "activation='swish'"),

@@ -277,6 +277,19 @@ def test_wrong_arguments_are_refused():
 def test_support_is_for_the_hinge_alone(cancer):
     X, y = cancer
     assert not hasattr(KernelClassifier().fit(X, y), "support_")
+    assert not hasattr(KernelClassifier(loss="hinge"), "support_")
+
+
+def test_landmarks_have_no_support_and_say_why(cancer):
+    model = KernelClassifier(loss="hinge", solver="nystrom", n_landmarks=20).fit(*cancer)
+    with pytest.raises(AttributeError, match="coefficients for landmarks"):
+        model.support_  # noqa: B018
+
+
+@pytest.mark.parametrize("labels", [["a", None], [1, None], [None, "a"], np.array([1, "a"], dtype=object)])
+def test_missing_labels_and_labels_of_several_types_are_named(labels):
+    with pytest.raises(InputError, match="labels of the types (NoneType|int)"):
+        KernelClassifier().fit(np.arange(2.0).reshape(-1, 1), labels)
 
 
 def test_a_loss_of_ones_own_classifies(cancer):

@@ -12,7 +12,14 @@ from sklearn.decomposition import KernelPCA as SklearnKernelPCA
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import KernelPCA, load
-from mercer.core.errors import InputError, InputTypeError, MemoryBudgetError, MercerError, ModelFileError
+from mercer.core.errors import (
+    InputError,
+    InputTypeError,
+    MemoryBudgetError,
+    MercerError,
+    ModelFileError,
+    NotPositiveDefiniteError,
+)
 from mercer.core.persistence import read_model, write_model
 from mercer.kernels import Constant, Gaussian, Laplace, Linear, Polynomial, Spectrum
 from mercer.operators import Centred, Stored, gram
@@ -342,7 +349,14 @@ def test_the_plot_shows_the_first_two_coordinates():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["0", "1"]
     points = np.concatenate([c.get_offsets() for c in ax.collections])
     np.testing.assert_allclose(points, model.transform(rows))
-    assert len(KernelPCA(1).fit(rows).plot().collections[0].get_offsets()) == 200
+
+
+def test_the_plot_of_one_component_shows_it_against_the_number_of_the_row():
+    model = KernelPCA(1).fit(X)
+    ax = model.plot()
+    np.testing.assert_allclose(ax.collections[0].get_offsets(), np.c_[np.arange(80), model.transform(X)])
+    assert ax.get_xlabel() == "Number of the row"
+    assert ax.get_ylabel() == f"Component 1 ({model.explained_variance_ratio_[0]:.0%} of the variance)"
 
 
 @pytest.mark.parametrize(
@@ -359,11 +373,18 @@ def test_the_plot_shows_the_first_two_coordinates():
         (KernelPCA(2, max_iter=0), InputError, "max_iter=0"),
         (KernelPCA(2, pre_image="magic"), InputError, "pre_image='magic'"),
         (KernelPCA(2, "laplace", pre_image="fixed_point"), InputError, "for a Gaussian kernel"),
+        (KernelPCA("linear", 2), InputTypeError, r"n_components='linear'.* KernelPCA\(n_components, kernel\)"),
+        (KernelPCA(2, lambda a, b: -abs(a - b).sum(), n_landmarks=5), NotPositiveDefiniteError, "eigenvalue -"),
     ],
 )
-def test_bad_input_is_named(model, error, words):
+def test_bad_input_is_named_in_fit(model, error, words):
     with pytest.raises(error, match=words):
-        model.fit(X).inverse_transform(np.ones((2, 2)))
+        model.fit(X)
+
+
+def test_a_pre_image_set_after_fit_is_checked():
+    with pytest.raises(InputError, match="pre_image='magic'"):
+        KernelPCA(2).fit(X).set_params(pre_image="magic").inverse_transform(np.ones((2, 2)))
 
 
 def test_pre_images_need_as_many_columns_as_components():

@@ -7,13 +7,14 @@ import pytest
 import torch
 from scipy.optimize import linprog
 from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import HuberRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 import mercer
 from mercer import KernelRegressor, KernelRidge
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.core.losses import Loss
 from mercer.kernels import Gaussian, Linear
 
@@ -213,10 +214,18 @@ def test_wrong_arguments_are_refused(waves):
         ({"loss": "quantile", "quantiles": 1.5}, "quantiles=1.5"),
         ({"loss": "quantile", "quantiles": [0.9, 0.1]}, "ascending"),
         ({"loss": "epsilon_insensitive", "epsilon": -1}, "epsilon=-1"),
+        ({"loss": "epsilon_insensitive", "epsilon": np.inf}, "epsilon=inf"),
         ({"loss": "huber", "delta": 0}, "delta=0"),
         ({"alpha": -1.0}, "alpha=-1.0"),
     ]:
         with pytest.raises(InputError, match=words):
+            KernelRegressor(**options).fit(X, y)
+    for options, words in [
+        ({"loss": "epsilon_insensitive", "epsilon": "a"}, "epsilon='a'"),
+        ({"loss": "huber", "delta": "a"}, "delta='a'"),
+        ({"loss": "quantile", "quantiles": "a"}, "quantiles='a'"),
+    ]:
+        with pytest.raises(InputTypeError, match=words):
             KernelRegressor(**options).fit(X, y)
     with pytest.raises(InputError, match="2 columns"):
         KernelRegressor().fit(X, np.stack([y, y], axis=1))
@@ -228,3 +237,48 @@ def test_plots_show_curves_or_predictions(waves, diabetes):
     assert len(ax.get_lines()) == 3
     ax = KernelRegressor(loss="huber").fit(*diabetes).plot()
     assert ax.get_xlabel().startswith("Actual")
+
+
+class Own(Loss):
+    """A loss with a kink that does not say so."""
+
+    def value(self, y, f):
+        return (y - f).abs()
+
+
+class Kinked(Own):
+    smooth = False
+
+
+class Nowhere(Loss):
+    def value(self, y, f):
+        return (y - f).square() * float("nan")
+
+
+@pytest.mark.parametrize("alpha", [0.1, "auto"])
+def test_a_loss_that_cannot_be_minimised_is_refused(alpha, waves):
+    for loss, words in [(Kinked(), "PiecewiseLinear"), (Nowhere(), "'nowhere' has a value that is not finite")]:
+        with pytest.raises(InputError, match=words):
+            KernelRegressor(loss=loss, alpha=alpha).fit(*waves)
+
+
+def test_a_kink_that_was_not_announced_is_named_as_a_cause(waves):
+    with pytest.warns(ConvergenceWarning, match="PiecewiseLinear"):
+        KernelRegressor(loss=Own(), alpha=0.1, max_iter=5).fit(*waves)
+
+
+@pytest.mark.parametrize("loss", ["quantile", "epsilon_insensitive"])
+def test_an_alpha_that_was_chosen_and_one_given_lead_to_the_same_minimum(loss, waves):
+    X, y = waves
+    chosen = KernelRegressor("gaussian", loss=loss, alpha="auto", fit_intercept=True).fit(X, y)
+    given = KernelRegressor("gaussian", loss=loss, alpha=chosen.alpha_, fit_intercept=True).fit(X, y)
+    assert chosen.solver_report_.residual <= chosen.tol
+    assert chosen.objective_ == pytest.approx(given.objective_, rel=3e-6)
+
+
+def test_the_report_names_the_support_and_how_alpha_was_chosen(waves):
+    X, y = waves
+    model = KernelRegressor(loss="epsilon_insensitive").fit(X, y)
+    assert model.report().as_dict()["support"] == f"{len(model.support_):,} of {len(X):,} rows"
+    assert "by exact leave-one-out" in str(KernelRegressor(loss="squared", alpha="auto").fit(X, y).report())
+    assert "by approximate leave-one-out" in str(KernelRegressor(loss="huber", alpha="auto").fit(X, y).report())

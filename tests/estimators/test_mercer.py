@@ -16,7 +16,7 @@ new = rng.normal(size=(20, 2))
 
 @pytest.mark.parametrize("solver", ["dense", "krylov"])
 def test_eigenfunctions_solve_their_equation_and_are_orthonormal_on_the_sample(solver):
-    mercer = MercerDecomposition(Laplace(2.0), 8, solver=solver).fit(X)
+    mercer = MercerDecomposition(8, Laplace(2.0), solver=solver).fit(X)
     psi, kernel = mercer.eigenfunctions(X), Laplace(2.0)
     np.testing.assert_allclose(psi.T @ psi / 120, np.eye(8), atol=1e-9)
     for points in (X, new):
@@ -25,10 +25,10 @@ def test_eigenfunctions_solve_their_equation_and_are_orthonormal_on_the_sample(s
 
 
 def test_the_kernel_is_recovered_as_the_sum_converges():
-    errors = [MercerDecomposition(Gaussian(1.5), q).fit(X).approximation_error(new).max for q in (2, 8, 30, 90)]
+    errors = [MercerDecomposition(q, Gaussian(1.5)).fit(X).approximation_error(new).max for q in (2, 8, 30, 90)]
     assert errors[0] > errors[1] > errors[2] > errors[3]
     assert errors[3] < 1e-3
-    whole = MercerDecomposition(Laplace(1.0), None).fit(X)
+    whole = MercerDecomposition(None, Laplace(1.0)).fit(X)
     assert whole.approximation_error(X).max < 1e-8
     assert whole.eigenvalues_.sum() == pytest.approx(whole.trace_)
 
@@ -36,7 +36,7 @@ def test_the_kernel_is_recovered_as_the_sum_converges():
 def test_eigenvalues_of_brownian_motion_tend_to_those_of_the_integral_operator():
     """On the uniform distribution of [0, 1] they are 1 / ((s - 1/2)^2 pi^2), with sines for eigenfunctions."""
     t = (np.arange(1000) + 0.5) / 1000
-    mercer = MercerDecomposition(Brownian(), 4).fit(t.reshape(-1, 1))
+    mercer = MercerDecomposition(4, Brownian()).fit(t.reshape(-1, 1))
     s = np.arange(1, 5)
     np.testing.assert_allclose(mercer.eigenvalues_, 1 / ((s - 0.5) ** 2 * np.pi**2), rtol=1e-3)
     exact = np.sqrt(2) * np.sin(np.outer(t, (s - 0.5) * np.pi))
@@ -46,7 +46,7 @@ def test_eigenvalues_of_brownian_motion_tend_to_those_of_the_integral_operator()
 
 @pytest.mark.parametrize("theta", [0.0, 0.5, 1.0, 2.0])
 def test_powers_of_the_kernel_have_powers_of_the_eigenvalues(theta):
-    mercer = MercerDecomposition(Laplace(2.0), None).fit(X)
+    mercer = MercerDecomposition(None, Laplace(2.0)).fit(X)
     psi = mercer.eigenfunctions(X)
     K = mercer.power(theta)(X)
     np.testing.assert_allclose(K, (psi * mercer.eigenvalues_**theta) @ psi.T, atol=1e-7)
@@ -61,7 +61,7 @@ def test_paths_of_the_process_are_not_in_its_rkhs_but_in_a_power_space():
 
     def squared_norm(n, theta):
         rows = np.random.default_rng(1).uniform(size=(n, 1))
-        mercer = MercerDecomposition(Brownian() + 1e-12, None).fit(rows)
+        mercer = MercerDecomposition(None, Brownian() + 1e-12).fit(rows)
         psi, values = mercer.eigenfunctions(rows), mercer.eigenvalues_
         draws = np.random.default_rng(2).normal(size=(len(values), 200))
         coefficients = np.sqrt(values)[:, None] * draws
@@ -73,22 +73,22 @@ def test_paths_of_the_process_are_not_in_its_rkhs_but_in_a_power_space():
 
 
 def test_a_power_is_a_kernel_for_regression():
-    mercer = MercerDecomposition(Gaussian(1.0), 30).fit(X)
+    mercer = MercerDecomposition(30, Gaussian(1.0)).fit(X)
     model = KernelRidge(mercer.power(1.0), alpha=1e-3).fit(X, np.sin(X).sum(1))
     exact = KernelRidge(Gaussian(1.0), alpha=1e-3).fit(X, np.sin(X).sum(1))
     assert np.abs(model.predict(X) - exact.predict(X)).max() < 0.05
 
 
 def test_there_are_no_more_eigenvalues_than_the_rank():
-    mercer = MercerDecomposition(Linear(), 10).fit(X)
+    mercer = MercerDecomposition(10, Linear()).fit(X)
     assert mercer.eigenvalues_.shape == (2,)
     assert mercer.transform(X).shape == (120, 2)
     np.testing.assert_allclose(mercer.eigenvalues_, np.linalg.eigvalsh(X.T @ X / 120)[::-1])
-    assert MercerDecomposition("gaussian", 10).fit(X[:3]).transform(X).shape == (120, 3)
+    assert MercerDecomposition(10, "gaussian").fit(X[:3]).transform(X).shape == (120, 3)
 
 
 def test_the_plot_shows_the_spectrum():
-    mercer = MercerDecomposition("gaussian", 12).fit(X)
+    mercer = MercerDecomposition(12, "gaussian").fit(X)
     ax = mercer.plot()
     np.testing.assert_allclose(ax.lines[0].get_ydata(), mercer.eigenvalues_)
     assert ax.get_yscale() == "log"

@@ -9,9 +9,11 @@ from refitting import loo_by_refitting
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
+from mercer.core.errors import InputError
 from mercer.kernels import Gaussian, Laplace, Linear
 from mercer.operators import Weighted, gram
 from mercer.selection import default_alphas, loo_predictions, select_alpha
+from mercer.selection.alpha import best_alpha
 from mercer.solvers import Eigh
 from mercer.testing.solvers import MatrixSystem
 
@@ -153,3 +155,8 @@ def test_bad_paths_are_named():
         select_alpha(spectrum, y, alphas=[])
     with pytest.raises(ValueError, match="criterion='aic' is unknown; choose one of 'loo', 'gcv'"):
         select_alpha(spectrum, y, criterion="aic")
+
+
+def test_a_path_without_any_finite_error_is_refused():
+    with pytest.raises(InputError, match="No alpha has a finite error"):
+        best_alpha(torch.zeros(0), torch.zeros(0, 1), torch.ones(1), "loo")

@@ -18,8 +18,8 @@ def test_labels_are_probabilities_that_come_nearer_to_certainty_with_more_rows()
     few, many = smoothed_labels(torch.tensor([0, 1, 2]), 3), smoothed_labels(torch.arange(3).repeat(1000), 3)
     for labels in (few, many):
         assert torch.allclose(labels.sum(1), torch.ones(len(labels)).double())
-    assert float(few[0, 0]) == pytest.approx(2 / 3)
-    assert float(many[0, 0]) == pytest.approx(1001 / 1002)
+    assert float(few[0, 0]) == pytest.approx(3 / 4)
+    assert float(many[0, 0]) == pytest.approx(1001 / (1001 + 2 / 3))
 
 
 def test_integer_weights_equal_repeated_rows():

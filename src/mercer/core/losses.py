@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
@@ -22,7 +25,8 @@ class Loss:
     Attributes
     ----------
     convex : whether l(y, .) is convex for every y.
-    smooth : whether it has a derivative everywhere, so that Newton's method applies.
+    smooth : whether it has a derivative everywhere, so that Newton's method applies; one with kinks must be a
+        `PiecewiseLinear`.
     quadratic : whether it is, in f: then one exact Newton step is enough.
     joint : whether one target has several predictions: f is then (n, t), y is (n,), and `hessian` gives (n, t, t).
 
@@ -53,17 +57,33 @@ class Loss:
     def gradient(self, y: Tensor, f: Tensor) -> Tensor:
         """The derivative in f."""
         with torch.enable_grad():
-            at = f.detach().requires_grad_(True)
-            return torch.autograd.grad(self.value(y, at).sum(), at)[0].detach()
+            return self._slope(y, f.detach().requires_grad_(True)).detach()
 
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         """The second derivative in f."""
         with torch.enable_grad():
             at = f.detach().requires_grad_(True)
-            first = torch.autograd.grad(self.value(y, at).sum(), at, create_graph=True)[0]
+            first = self._slope(y, at, create_graph=True)
             if not first.requires_grad:
                 return torch.zeros_like(f)
             return torch.autograd.grad(first.sum(), at)[0].detach()
+
+    def _slope(self, y: Tensor, at: Tensor, create_graph: bool = False) -> Tensor:
+        try:
+            value = self.value(y, at)
+        except RuntimeError as error:
+            if "numpy()" not in str(error):
+                raise
+            raise self._not_torch() from error
+        if not isinstance(value, Tensor) or not value.requires_grad:
+            raise self._not_torch()
+        return torch.autograd.grad(value.sum(), at, create_graph=create_graph)[0]
+
+    def _not_torch(self) -> InputTypeError:
+        return InputTypeError(
+            f"The loss {self.name!r}: value(y, f) must return a tensor computed with torch from f, not with numpy, so "
+            "that it has a derivative."
+        )
 
     def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
         """The largest v f - l(y, f) over all f; infinite where it has no bound."""
@@ -71,6 +91,32 @@ class Loss:
 
     def check_targets(self, y: Tensor) -> None:
         """Raise `InputError` for targets that have no meaning here."""
+
+    def check(self, y: Tensor, f: Tensor) -> None:
+        """Raise an error where solvers cannot minimise this, as far as targets y and predictions f show."""
+        if not self.smooth:
+            raise InputError(
+                f"The loss {self.name!r} has smooth = False, and Newton's method needs a derivative: derive a loss "
+                "with kinks from mercer.core.losses.PiecewiseLinear and give its kinks and slopes."
+            )
+        self._check_numbers(y, f)
+
+    def _check_numbers(self, y: Tensor, f: Tensor) -> None:
+        value = self.value(y, f)
+        if not isinstance(value, Tensor):
+            raise self._not_torch()
+        if value.shape != y.shape:
+            raise InputError(
+                f"The loss {self.name!r}: value(y, f) has shape {tuple(value.shape)} for targets of shape "
+                f"{tuple(y.shape)}: it must return one number for each target."
+            )
+        for what, numbers in (("value", value), ("derivative", self.gradient(y, f))):
+            if not bool(numbers.isfinite().all()):
+                at = int((~numbers.isfinite()).reshape(len(y), -1).any(1).nonzero()[0])
+                raise InputError(
+                    f"The loss {self.name!r} has a {what} that is not finite, for the target {y[at].tolist()} and the "
+                    f"prediction {f[at].tolist()}: it must be a finite number everywhere."
+                )
 
 
 @dataclass(frozen=True)
@@ -107,7 +153,7 @@ class Huber(Loss):
     delta: float = 1.345
 
     def __post_init__(self) -> None:
-        _require(self, "delta", self.delta > 0, "a number > 0")
+        _require(self, "delta", lambda delta: delta > 0, "a finite number > 0")
 
     def value(self, y: Tensor, f: Tensor) -> Tensor:
         size = (y - f).abs()
@@ -228,6 +274,22 @@ class PiecewiseLinear(Loss):
         """The k + 1 ascending slopes, ``(k + 1, *y.shape)``; the first is <= 0 and the last >= 0."""
         raise NotImplementedError
 
+    def check(self, y: Tensor, f: Tensor) -> None:
+        kinks, slopes = self.kinks(y), self.slopes(y)
+        if kinks.shape[1:] != y.shape or slopes.shape != (len(kinks) + 1, *y.shape):
+            raise InputError(
+                f"The loss {self.name!r} has kinks of shape {tuple(kinks.shape)} and slopes of shape "
+                f"{tuple(slopes.shape)} for targets of shape {tuple(y.shape)}: they must be (k, *y.shape) and "
+                "(k + 1, *y.shape)."
+            )
+        if not bool((kinks.diff(dim=0) >= 0).all() and (slopes.diff(dim=0) >= 0).all()):
+            raise InputError(f"The loss {self.name!r} is not convex: its kinks and its slopes must ascend.")
+        if not bool((slopes[0] <= 0).all() and (slopes[-1] >= 0).all()):
+            raise InputError(
+                f"The loss {self.name!r} has no least value: its first slope must be <= 0 and its last >= 0."
+            )
+        self._check_numbers(y, f)
+
     def value(self, y: Tensor, f: Tensor) -> Tensor:
         kinks, slopes = self.kinks(y), self.slopes(y)
         right, left = slopes.clamp(min=0.0).diff(dim=0), (-slopes).clamp(min=0.0).diff(dim=0)
@@ -275,7 +337,7 @@ class Quantile(PiecewiseLinear):
     level: float = 0.5
 
     def __post_init__(self) -> None:
-        _require(self, "level", 0 < self.level < 1, "a number between 0 and 1")
+        _require(self, "level", lambda level: 0 < level < 1, "a number between 0 and 1")
 
     def kinks(self, y: Tensor) -> Tensor:
         return y.unsqueeze(0)
@@ -295,7 +357,7 @@ class EpsilonInsensitive(PiecewiseLinear):
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
-        _require(self, "epsilon", self.epsilon >= 0, "a number >= 0")
+        _require(self, "epsilon", lambda epsilon: epsilon >= 0, "a finite number >= 0")
 
     @property
     def name(self) -> str:
@@ -340,7 +402,10 @@ def _one_hot(y: Tensor, like: Tensor) -> Tensor:
     return torch.zeros_like(like).scatter_(1, y.long().unsqueeze(1), 1.0)
 
 
-def _require(loss: Loss, name: str, holds: bool, what: str) -> None:
+def _require(loss: Loss, name: str, holds: Callable[[Any], bool], what: str) -> None:
     value = getattr(loss, name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not holds:
-        raise InputError(f"{type(loss).__name__}({name}={value!r}): must be {what}.")
+    words = f"{type(loss).__name__}({name}={value!r}): must be {what}."
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(words)
+    if not math.isfinite(value) or not holds(value):
+        raise InputError(words)

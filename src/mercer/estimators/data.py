@@ -83,20 +83,13 @@ def training_data(
     if y is None:
         raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
     objects = _objects(kernel, X)
-    if objects is not None:
-        rows, targets = objects, _numpy_targets(y)
-        check_consistent_length(rows.values, targets)
-    elif isinstance(X, Tensor):
+    if objects is None and isinstance(X, Tensor):
         _reject_gradients(X, "X")
         rows, targets = tensor_rows(estimator, X, reset=reset), _tensor_targets(y, len(X))
     else:
-        _reject_gradients(y, "y")
-        X, y = validate_data(
-            estimator, X, y, reset=reset, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
-        )
-        names = getattr(estimator, "feature_names_in_", None)
-        rows = Points(as_points(X).values, None if names is None else tuple(names))
-        targets = torch.from_numpy(np.array(y, dtype=np.float64))
+        rows = _array_rows(estimator, X, reset=reset) if objects is None else objects
+        targets = _numpy_targets(y)
+        check_consistent_length(rows.values, targets)
     weights = _weights(sample_weight, len(rows))
     columns = targets.unsqueeze(1) if targets.ndim == 1 else targets
     return TrainingData(rows, columns, weights, one_target=targets.ndim == 1, torch_in=isinstance(X, Tensor))
@@ -148,10 +141,15 @@ def prediction_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: 
         return objects
     if isinstance(X, Tensor):
         return tensor_rows(estimator, X, reset=reset)
+    rows = _array_rows(estimator, X, reset=reset)
+    return rows if reset else Points(rows.values)
+
+
+def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
+    """Rows from a table as scikit-learn reads it, with the names seen in `fit`; NaN and infinities are found by us."""
     array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
-    rows = as_points(array)  # which finds NaN and infinities
-    names = getattr(estimator, "feature_names_in_", None) if reset else None
-    return Points(rows.values, None if names is None else tuple(names))
+    names = getattr(estimator, "feature_names_in_", None)
+    return Points(as_points(array).values, None if names is None else tuple(names))
 
 
 def _objects(kernel: Kernel, X: Any) -> Points | None:
@@ -187,10 +185,12 @@ def _tensor_targets(y: Any, n_rows: int) -> Tensor:
 
 def _numpy_targets(y: Any) -> Tensor:
     _reject_gradients(y, "y")
-    array = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    array = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y")
     if array.ndim > 2:
         raise InputError(f"y has shape {array.shape}; expected (n,) or (n, t).")
-    return torch.from_numpy(np.array(array))
+    targets = torch.from_numpy(np.array(array))
+    check_finite(targets, "y")
+    return targets
 
 
 def _weights(sample_weight: Any, n_rows: int) -> Tensor | None:

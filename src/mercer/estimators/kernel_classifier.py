@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.arrays import restore
-from mercer.core.errors import InputError
-from mercer.core.losses import Loss, Multinomial, Squared, get_loss
+from mercer.core.errors import InputError, MercerError
+from mercer.core.losses import Loss, Multinomial, PiecewiseLinear, Squared, get_loss
 from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.estimators.calibration import Calibration, calibrate
@@ -71,7 +71,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     kernel_, alpha_, lambda_ : the kernel with every parameter found, the ridge, and the ridge divided by the weight.
     dual_coef_, intercept_ : coefficients of shape (n,) for two classes, else (n, classes), and what is added.
     X_fit_, function_ : the points of those coefficients, and the fitted `RKHSFunction` without intercept.
-    support_ : for the hinge, the rows with a coefficient other than zero.
+    support_ : for the hinge, the rows with a coefficient other than zero; not with solver="nystrom", whose coefficients
+        belong to landmarks.
     objective_ : the least value found, summed over the problems of one class against the rest.
     alpha_path_ : losses along the path when alpha was chosen, else None.
     solver_report_, n_iter_ : how the minimum was found.
@@ -129,7 +130,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
         """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
         kernel = as_kernel(self.kernel)
         loss = self._checked_loss()
-        classes, codes = encoded(y)
+        classes, codes = _encoded(y)
         whole = training_data(self, kernel, X, codes.astype(np.float64), sample_weight)
         whole = self._weighted(whole, classes, codes)
         self.classes_ = classes
@@ -158,7 +159,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
 
         Those of the model itself for the logistic loss. For the others, a sigmoid of the decision, or for more than two
         classes the softmax of decisions times a number, fitted to decisions for rows left out when this is first
-        called.
+        called. For two classes the most likely one can then differ from `predict` near the boundary, as with
+        scikit-learn's SVC: the sigmoid need not be 1/2 where the decision is zero.
         """
         values = self._decisions(X)
         if self._checked_loss().name != "logistic":
@@ -214,10 +216,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
         return [Objective(loss, column, alpha, weights, self.fit_intercept) for column in signs.split(1, dim=1)]
 
     def _keep_support(self, minima: list[Minimum]) -> None:
-        self.__dict__.pop("support_", None)
-        if self._checked_loss().name == "hinge" and self._where != "nystrom":
-            size = self._coef.abs()
-            self.support_ = (size > 1e-9 * size.max()).any(1).nonzero().squeeze(1).cpu().numpy()
+        self._kinked = isinstance(self._checked_loss(), PiecewiseLinear)
 
     def _calibrated(self, data: TrainingData, decisions: Tensor) -> Calibration:
         return calibrate(decisions, data.targets[:, 0], data.weights)
@@ -266,6 +265,22 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
         return classifier_from_state(cls, meta, arrays)
+
+
+def _encoded(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes and the code of each label, with a clear word on labels that cannot be sorted."""
+    try:
+        return encoded(y)
+    except MercerError:
+        raise
+    except (TypeError, ValueError) as error:
+        kinds = {type(label) for label in y} if np.ndim(y) == 1 else set()
+        if type(None) in kinds or (str in kinds and len(kinds) > 1):
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise InputError(
+                f"y has labels of the types {names}: give labels of one type, none missing."
+            ) from error
+        raise
 
 
 def _signs(codes: Tensor, t: int) -> Tensor:

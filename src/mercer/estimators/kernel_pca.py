@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, restore
 from mercer.core.devices import choose_device
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputError
 from mercer.core.persistence import register
 from mercer.core.results import SolverReport
 from mercer.estimators.kernel_ridge import KernelRidge
@@ -139,13 +139,10 @@ class KernelPCA(MapTransformer):
     def inverse_transform(self, X: Any) -> Any:
         """Points whose coordinates are near the rows of X, of shape (n, d): approximate pre-images."""
         check_is_fitted(self)
-        if self.pre_image not in ("ridge", "fixed_point"):
-            raise InputError(f"pre_image={self.pre_image!r}: give 'ridge' or 'fixed_point'.")
+        self._check_pre_image(self.kernel_)
         points = self.features_.points
         if not points.is_tensor or self.kernel_.domain == "matrix":
             raise InputError("inverse_transform gives rows of a table, but the model was not fitted to one.")
-        if self.pre_image == "fixed_point" and not isinstance(self.kernel_, Gaussian):
-            raise InputError(f"pre_image='fixed_point' is for a Gaussian kernel, not {self.kernel_!r}; use 'ridge'.")
         Y = as_points(X).values
         if Y.shape[1] != self.features_.n_features:
             raise InputError(f"X has {Y.shape[1]} columns but there are {self.features_.n_features} components.")
@@ -167,13 +164,17 @@ class KernelPCA(MapTransformer):
         return max(1, self.solver_report_.iterations)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-        """Draw the first two coordinates of the rows of X, by default of `X_fit_`, coloured by y."""
+        """Draw the first two coordinates of the rows of X, by default of `X_fit_`, coloured by y.
+
+        A single component is drawn against the number of the row. Returns the axes: `.figure.savefig(...)` writes the
+        picture, and with `ax` it is drawn into a figure of your own.
+        """
         check_is_fitted(self)
         Y = np.asarray(self.transform(self.X_fit_ if X is None else X))
-        if Y.shape[1] < 2:
-            Y = np.c_[Y, np.zeros(len(Y))]
-        shares = np.r_[np.asarray(self.explained_variance_ratio_), 0.0]
-        names = [f"Component {i + 1} ({shares[i]:.0%} of the variance)" for i in range(2)]
+        shares = np.asarray(self.explained_variance_ratio_)[:2]
+        names = [f"Component {i + 1} ({share:.0%} of the variance)" for i, share in enumerate(shares)]
+        if len(names) == 1:
+            Y, names = np.c_[np.arange(len(Y)), Y], ["Number of the row", *names]
         return coordinates(Y[:, 0], Y[:, 1], labels=y, x_name=names[0], y_name=names[1], ax=ax)
 
     # Private
@@ -186,7 +187,8 @@ class KernelPCA(MapTransformer):
         return found
 
     def _made(self, kernel: Kernel, rows: Points) -> KernelProjection:
-        count = self._checked_count()
+        count = None if self.n_components is None else checked_count(self.n_components, "n_components")
+        self._check_pre_image(kernel)
         place = self._place(rows)
         if self.landmarks is None and self.n_landmarks is None:
             options: dict[str, Any] = {
@@ -226,12 +228,11 @@ class KernelPCA(MapTransformer):
         self.eigenvalues_ = self._as_given(values)
         self.explained_variance_ratio_ = self._as_given(values / total if total > 0 else torch.zeros_like(values))
 
-    def _checked_count(self) -> int | None:
-        if isinstance(self.n_components, Kernel):
-            raise InputTypeError(
-                f"n_components={self.n_components!r} is a kernel: write KernelPCA(kernel=...), or KernelPCA(2, kernel)."
-            )
-        return None if self.n_components is None else checked_count(self.n_components, "n_components")
+    def _check_pre_image(self, kernel: Kernel) -> None:
+        if self.pre_image not in ("ridge", "fixed_point"):
+            raise InputError(f"pre_image={self.pre_image!r}: give 'ridge' or 'fixed_point'.")
+        if self.pre_image == "fixed_point" and not isinstance(kernel, Gaussian):
+            raise InputError(f"pre_image='fixed_point' is for a Gaussian kernel, not {kernel!r}; use 'ridge'.")
 
     def _place(self, rows: Points) -> dict[str, Any]:
         like = rows.values if self._torch_in else None

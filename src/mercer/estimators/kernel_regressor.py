@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.arrays import Points, restore
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.core.losses import Loss, PiecewiseLinear, Quantile, get_loss
 from mercer.core.persistence import register
 from mercer.core.report import Report
@@ -46,8 +46,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
         "epsilon_insensitive" (support vector regression), or a `mercer.core.losses.Loss`. A loss that is not convex is
         minimised to a local solution.
     alpha : a number > 0; support vector regression has C = 1 / (2 alpha). "auto" chooses the value of least loss at
-    rows
-        left out: by approximate leave-one-out, or by five folds for losses with kinks and for many rows.
+        rows left out: by approximate leave-one-out, which is exact for the squared loss, or by five folds for losses
+        with kinks and for many rows.
     quantiles : levels between 0 and 1 for the quantile loss: a number, or a list for one column of predictions each.
     epsilon : half of the width that the epsilon-insensitive loss forgives, in units of y.
     delta : where the Huber loss turns from squared to straight, in units of y.
@@ -65,7 +65,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
     X_fit_, function_ : the points of those coefficients, and the fitted `RKHSFunction` without intercept.
     quantiles_ : the levels, ascending, or None.
     n_crossings_ : training rows at which quantiles crossed before they were put in order.
-    support_ : for losses with kinks, the rows with a coefficient other than zero.
+    support_ : for losses with kinks, the rows with a coefficient other than zero; not with solver="nystrom", whose
+        coefficients belong to landmarks.
     objective_, alpha_path_, solver_report_, n_iter_ : as in `KernelClassifier`.
 
     References
@@ -193,7 +194,10 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
     def _checked_quantiles(self) -> tuple[float, ...] | None:
         if self.loss != "quantile":
             return None
-        levels = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))
+        try:
+            levels = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputTypeError(f"quantiles={self.quantiles!r}: give numbers between 0 and 1.") from error
         if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
             raise InputError(f"quantiles={self.quantiles!r}: give numbers between 0 and 1.")
         if (np.diff(levels) <= 0).any():
@@ -207,10 +211,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
         return [Objective(loss, targets, alpha, weights, self.fit_intercept) for loss in self._losses()]
 
     def _keep_support(self) -> None:
-        self.__dict__.pop("support_", None)
-        if isinstance(self._losses()[0], PiecewiseLinear) and self._where != "nystrom":
-            size = self._coef.abs()
-            self.support_ = (size > 1e-9 * size.max()).any(1).nonzero().squeeze(1).cpu().numpy()
+        self._kinked = isinstance(self._losses()[0], PiecewiseLinear)
 
     def _sorted(self, rows: Points) -> Tensor:
         values = self._columns(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
+from mercer.core.losses import LOSSES, Loss
 from mercer.core.results import SolverReport
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
@@ -34,6 +37,9 @@ from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Objective
 from mercer.solvers.semidefinite import require_semidefinite
+
+ROUGH = 1e-4
+"""The tolerance of fits to folds that compare alphas in whole decades."""
 
 ObjectivesOf = Callable[[TrainingData, float], list[Objective]]
 """The objectives of some rows for an alpha; their predictions side by side are the columns of the model."""
@@ -93,6 +99,7 @@ class LossModel(KernelEstimator):
     _coef: Tensor
     _intercept: Tensor
     _where: str
+    _kinked: bool
     _seed: int
 
     def _fit(
@@ -111,25 +118,30 @@ class LossModel(KernelEstimator):
         problem, reason = self._begin(kernel, whole)
         options = self._options()
         path = out = None
+        objectives = objectives_of(problem.data, 1.0 if isinstance(alpha, str) else alpha)
+        for objective in objectives:
+            objective.check_loss()
         if isinstance(alpha, str):
-            objectives = objectives_of(problem.data, 1.0)
+            kinked = not objectives[0].loss.smooth
             path, minima, out = select_loss_alpha(
                 problem.span,
                 objectives,
                 problem.folds,
-                options | {"callback": None},
-                loss_alphas(problem.span, scale, coarse=not objectives[0].loss.smooth),
+                options | {"callback": None, "tol": max(options["tol"], ROUGH) if kinked else options["tol"]},
+                loss_alphas(problem.span, scale, coarse=kinked),
                 criterion,
             )
             alpha = float(path.alpha[0])
+            if kinked:
+                pairs = zip(objectives_of(problem.data, alpha), minima, strict=True)
+                minima, out = [minimise(problem.span, objective, rough, **options) for objective, rough in pairs], None
         else:
-            objectives = objectives_of(problem.data, alpha)
             minima = [minimise(problem.span, objective, **options) for objective in objectives]
         if need_left_out and out is None and self._where == "nystrom":  # later, there are no rows to do it with
             out = self._left_out(problem, minima, objectives_of(problem.data, alpha))
         self._data = None if self._where == "nystrom" else whole
         self.alpha_path_, self.alpha_ = path, alpha
-        self._keep(problem, minima, reason, time.perf_counter() - started)
+        self._keep(problem, minima, objectives[0].loss, reason, time.perf_counter() - started)
         return problem, minima, out
 
     def _begin(self, kernel: Kernel, whole: TrainingData) -> tuple[Problem, str]:
@@ -167,14 +179,18 @@ class LossModel(KernelEstimator):
             for objective, found in zip(objectives, minima, strict=True)
         ]
 
-    def _keep(self, problem: Problem, minima: list[Minimum], reason: str, seconds: float) -> None:
+    def _keep(self, problem: Problem, minima: list[Minimum], loss: Loss, reason: str, seconds: float) -> None:
         worst = max(minima, key=lambda found: (not found.converged, found.residual))
-        words = "; ".join(filter(None, [reason, problem.centres.note, worst.reason]))
+        self.objective_ = sum(found.objective for found in minima)
+        if not math.isfinite(self.objective_):
+            raise InputError(f"The loss {loss.name!r} is {self.objective_} at the minimum found: it must be finite.")
+        own = not worst.converged and type(loss) not in LOSSES.values()
+        hint = "if the loss has kinks, derive it from mercer.core.losses.PiecewiseLinear" if own else ""
+        words = "; ".join(filter(None, [reason, problem.centres.note, worst.reason, hint]))
         steps = sum(found.iterations for found in minima)
         self.solver_report_ = worst.report(reason=words, seconds=seconds, iterations=steps)
         if not worst.converged:
             warnings.warn(f"{type(self).__name__}: {self.solver_report_}", ConvergenceWarning, stacklevel=4)
-        self.objective_ = sum(found.objective for found in minima)
         intercept = torch.cat([found.intercept for found in minima])
         self._restore_fit(problem.centres, problem.coefficients(minima), intercept)
 
@@ -200,6 +216,17 @@ class LossModel(KernelEstimator):
     def function_(self) -> RKHSFunction:
         """The fitted function without its intercept, an element of the RKHS."""
         return RKHSFunction(self.kernel_, self.X_fit_, self.dual_coef_)
+
+    @property
+    def support_(self) -> np.ndarray:
+        """The rows with a coefficient other than zero, for a loss with kinks and a coefficient for every row."""
+        check_is_fitted(self)
+        if not self._kinked:
+            raise AttributeError("support_ is for losses with kinks: a smooth one has a coefficient for every row.")
+        if self._where == "nystrom":
+            raise AttributeError("support_: solver='nystrom' has coefficients for landmarks, the rows of X_fit_.")
+        size = self._coef.abs()
+        return (size > 1e-9 * size.max()).any(1).nonzero().squeeze(1).cpu().numpy()
 
     def _columns(self, rows: Points) -> Tensor:
         """Predictions (m, t) with the intercept."""

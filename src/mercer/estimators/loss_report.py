@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.core.losses import get_loss
 from mercer.core.report import Report, make_report
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ def classifier_report(model: KernelClassifier) -> Report:
     lines.insert(
         1, ("classes", ", ".join(map(str, model.classes_[:10])) + (", ..." if len(model.classes_) > 10 else ""))
     )
-    support = getattr(model, "support_", None)
-    if support is not None:
-        lines.append(("support", f"{len(support):,} of {model._seen.n_rows:,} rows"))
     return make_report("Kernel classification", [*lines, ("solver", str(model.solver_report_))], _concerns(model))
 
 
@@ -45,20 +43,25 @@ def _first_lines(model: Any) -> list[tuple[str, object]]:
     d = getattr(model, "n_features_in_", None)
     if d is not None:
         size += f", {d} feature{'s' * (d != 1)}"
-    chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
+    exact = path is not None and path.criterion == "loo" and get_loss(model.loss).quadratic
+    how = "" if path is None else "exact leave-one-out" if exact else CRITERIA[path.criterion]
+    chosen = "given" if path is None else f"by {how} over {len(path.alphas)} values"
+    support = getattr(model, "support_", None)
     return [
         ("data", size),
         ("kernel", model.kernel_.rounded()),
         ("loss", model.loss if isinstance(model.loss, str) else repr(model.loss)),
         ("alpha", f"{model.alpha_:.4g} ({chosen})"),
         ("objective", f"{model.objective_:.6g}"),
+        *([] if support is None else [("support", f"{len(support):,} of {seen.n_rows:,} rows")]),
     ]
 
 
 def _concerns(model: Any) -> list[str]:
     found = []
     if not model.solver_report_.converged:
-        found.append(f"the minimum was not reached (residual {model.solver_report_.residual:.1e}): raise max_iter")
+        way_out = "raise max_iter" if "max_iter" in model.solver_report_.reason else "the solver says why"
+        found.append(f"the minimum was not reached (residual {model.solver_report_.residual:.1e}): {way_out}")
     if "local solution" in model.solver_report_.reason:
         found.append("the loss is not convex: this is a local solution, another start may find a better one")
     if model.alpha_path_ is not None and bool(np.asarray(model.alpha_path_.at_edge).any()):

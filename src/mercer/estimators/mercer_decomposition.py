@@ -38,12 +38,12 @@ class MercerDecomposition(FeatureTransformer):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
     n_components : the number of eigenvalues; None for all above rounding.
+    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
+    random_state : seed of medians and starting vectors; None is 0.
     solver, tol, max_iter : as in `KernelPCA`.
     device : "auto", "cpu", "cuda" or a torch device.
     memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
-    random_state : seed of medians and starting vectors; None is 0.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class MercerDecomposition(FeatureTransformer):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform(size=(200, 1))
-    >>> mercer = MercerDecomposition("gaussian", n_components=8).fit(X)
+    >>> mercer = MercerDecomposition(8, "gaussian").fit(X)
     >>> psi = mercer.eigenfunctions(X)
     >>> bool(np.allclose(psi.T @ psi / 200, np.eye(8), atol=1e-6))
     True
@@ -74,24 +74,24 @@ class MercerDecomposition(FeatureTransformer):
 
     def __init__(
         self,
-        kernel: Any = "gaussian",
         n_components: int | None = 10,
+        kernel: Any = "gaussian",
+        random_state: Any = None,
         *,
         solver: str = "auto",
         tol: float = 1e-12,
         max_iter: int = 500,
         device: Any = "auto",
         memory_budget: Any = None,
-        random_state: Any = None,
     ) -> None:
-        self.kernel = kernel
         self.n_components = n_components
+        self.kernel = kernel
+        self.random_state = random_state
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.device = device
         self.memory_budget = memory_budget
-        self.random_state = random_state
 
     eigenvalues_: Any
     solver_report_: SolverReport
@@ -130,7 +130,7 @@ class MercerDecomposition(FeatureTransformer):
         return max(1, self.solver_report_.iterations)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the eigenvalues on a logarithmic scale."""
+        """Draw the eigenvalues on a logarithmic scale. Returns the axes: `.figure.savefig(...)` writes the picture."""
         check_is_fitted(self)
         return spectrum(torch.as_tensor(self.eigenvalues_).cpu().numpy(), total=self.trace_, ax=ax)
 

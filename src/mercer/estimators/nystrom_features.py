@@ -30,15 +30,15 @@ class NystromFeatures(FeatureTransformer):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
     n_components : the number of landmarks; not used where `landmarks` are given.
+    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
+    random_state : seed of the draw; None is 0.
     landmarks : "uniform" draws rows of X, "pivoted" takes the pivots of a randomly pivoted Cholesky factor, "leverage"
         draws by ridge leverage scores; or an array of points. See `mercer.solvers.choose_landmarks`.
     device : "auto", "cpu", "cuda" or a torch device.
     dtype : "float64" or "float32" of the computation; "auto" is that of X in `fit`. The root magnifies rounding errors,
         so that in float32 more directions count as rounding. Features have the dtype of X.
     memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
-    random_state : seed of the draw; None is 0.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class NystromFeatures(FeatureTransformer):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> features = NystromFeatures("gaussian", n_components=20, landmarks="pivoted").fit(X)
+    >>> features = NystromFeatures(20, "gaussian", landmarks="pivoted").fit(X)
     >>> features.approximation_error(X).rms < 0.01
     True
     """
@@ -63,22 +63,22 @@ class NystromFeatures(FeatureTransformer):
 
     def __init__(
         self,
-        kernel: Any = "gaussian",
         n_components: int = 100,
+        kernel: Any = "gaussian",
+        random_state: Any = None,
         *,
         landmarks: Any = "uniform",
         device: Any = "auto",
         dtype: Any = "auto",
         memory_budget: Any = None,
-        random_state: Any = None,
     ) -> None:
-        self.kernel = kernel
         self.n_components = n_components
+        self.kernel = kernel
+        self.random_state = random_state
         self.landmarks = landmarks
         self.device = device
         self.dtype = dtype
         self.memory_budget = memory_budget
-        self.random_state = random_state
 
     @property
     def landmarks_(self) -> Any:

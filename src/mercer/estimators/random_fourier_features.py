@@ -7,9 +7,11 @@ from typing import Any
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.errors import InputError
 from mercer.core.persistence import register
-from mercer.estimators.transformer import FeatureTransformer, checked_count
+from mercer.estimators.transformer import FeatureTransformer, checked_draw
 from mercer.kernels import Kernel
+from mercer.kernels.spectral import NoSpectralMeasureError
 from mercer.solvers import FourierFeatures
 
 WORDS = {
@@ -33,13 +35,13 @@ class RandomFourierFeatures(FeatureTransformer):
 
     Parameters
     ----------
+    n_components : the number p of features.
     kernel : a shift-invariant `Kernel` or its name: Gaussian, Laplace, Matern, ..., their sums and products. A name has
         the median length scale.
-    n_components : the number p of features.
+    random_state : seed of the draw; None is 0.
     method : "pairs", "offset", "orthogonal" (pairs whose frequencies point in orthogonal directions, for kernels of the
         Euclidean distance) or "qmc" (pairs whose frequencies come from a scrambled Sobol sequence). All have the mean
         k(x, z); the last two come closer to it, "qmc" most for few columns.
-    random_state : seed of the draw; None is 0.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class RandomFourierFeatures(FeatureTransformer):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> features = RandomFourierFeatures("gaussian", n_components=500).fit(X)
+    >>> features = RandomFourierFeatures(500, "gaussian").fit(X)
     >>> features.transform(X).shape
     (50, 500)
     >>> features.approximation_error(X).rms < 0.05
@@ -65,16 +67,19 @@ class RandomFourierFeatures(FeatureTransformer):
     title = "Random Fourier features"
 
     def __init__(
-        self, kernel: Any = "gaussian", n_components: int = 100, *, method: str = "pairs", random_state: Any = None
+        self, n_components: int = 100, kernel: Any = "gaussian", random_state: Any = None, *, method: str = "pairs"
     ) -> None:
-        self.kernel = kernel
         self.n_components = n_components
-        self.method = method
+        self.kernel = kernel
         self.random_state = random_state
+        self.method = method
 
     def _made(self, kernel: Kernel, rows: Points) -> FourierFeatures:
-        count = checked_count(self.n_components, "n_components")
-        made = FourierFeatures.draw(kernel, rows, count, self._seed, self.method)
+        count = checked_draw(self.n_components, rows)
+        try:
+            made = FourierFeatures.draw(kernel, rows, count, self._seed, self.method)
+        except NoSpectralMeasureError as error:
+            raise InputError(f"{error.reason} Use NystromFeatures, which takes every kernel.") from None
         self._note = WORDS[self.method]
         return made
 

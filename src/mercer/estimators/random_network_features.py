@@ -9,7 +9,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.persistence import register
 from mercer.estimators.state import float_array
-from mercer.estimators.transformer import FeatureTransformer, checked_count, checked_scale
+from mercer.estimators.transformer import FeatureTransformer, checked_draw, checked_scale
 from mercer.features import NetworkMap
 from mercer.features.network import WideNetworkKernel, checked_activation
 from mercer.kernels import FeatureMap, Gaussian, Kernel
@@ -29,8 +29,8 @@ class RandomNetworkFeatures(FeatureTransformer):
     ----------
     n_components : the number k of units.
     activation : "relu", "erf", "tanh", "sin", or a function of a tensor.
-    weight_scale, bias_scale : s_w and s_b. Rows are taken as they are: put a `StandardScaler` before.
     random_state : seed of the draw; None is 0.
+    weight_scale, bias_scale : s_w and s_b. Rows are taken as they are: put a `StandardScaler` before.
 
     Attributes
     ----------
@@ -54,21 +54,22 @@ class RandomNetworkFeatures(FeatureTransformer):
     """
 
     title = "Random network features"
+    leading = ("n_components", "activation")
 
     def __init__(
         self,
         n_components: int = 100,
         activation: Any = "relu",
+        random_state: Any = None,
         *,
         weight_scale: float = 1.0,
         bias_scale: float = 1.0,
-        random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.activation = activation
+        self.random_state = random_state
         self.weight_scale = weight_scale
         self.bias_scale = bias_scale
-        self.random_state = random_state
 
     @property
     def kernel_(self) -> Kernel:  # type: ignore[override]
@@ -77,7 +78,7 @@ class RandomNetworkFeatures(FeatureTransformer):
         return FeatureMap(lambda rows: features(Points(rows)))
 
     def _made(self, kernel: Kernel, rows: Points) -> NetworkMap:
-        count = checked_count(self.n_components, "n_components")
+        count = checked_draw(self.n_components, rows)
         checked_activation(self.activation)
         scales = {name: checked_scale(getattr(self, name), name) for name in ("weight_scale", "bias_scale")}
         self._note = f"hidden units with activation {self._activation_name()}"

@@ -32,8 +32,8 @@ class TaylorFeatures(FeatureTransformer):
 
     Parameters
     ----------
-    kernel : a `Gaussian` kernel, "gaussian" for the median length scale, or a length scale.
     degree : the largest degree D of a monomial.
+    kernel : a `Gaussian` kernel, "gaussian" for the median length scale, or a length scale.
     center : expand about the mean of the rows; else about zero.
 
     Attributes
@@ -49,7 +49,7 @@ class TaylorFeatures(FeatureTransformer):
     --------
     >>> import numpy as np
     >>> X = np.linspace(-2, 2, 30).reshape(-1, 1)
-    >>> features = TaylorFeatures(kernel=1.0, degree=12).fit(X)
+    >>> features = TaylorFeatures(12, kernel=1.0).fit(X)
     >>> features.transform(X).shape
     (30, 13)
     >>> features.approximation_error(X).max < 0.01
@@ -57,10 +57,11 @@ class TaylorFeatures(FeatureTransformer):
     """
 
     title = "Taylor features"
+    leading = ("degree", "kernel")
 
-    def __init__(self, kernel: Any = "gaussian", degree: int = 4, *, center: bool = True) -> None:
-        self.kernel = kernel
+    def __init__(self, degree: int = 4, kernel: Any = "gaussian", *, center: bool = True) -> None:
         self.degree = degree
+        self.kernel = kernel
         self.center = center
 
     def _given_kernel(self) -> Kernel:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, restore
 from mercer.core.errors import InputError, InputTypeError, ModelFileError
+from mercer.core.memory import require, resolve_budget
 from mercer.core.report import Report, make_report
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
@@ -27,21 +28,25 @@ from mercer.estimators.state import (
 )
 from mercer.features import ApproximationError, FeatureMapping, approximation_error
 from mercer.kernels import Kernel, as_kernel, from_dict, resolve, to_dict
+from mercer.kernels.pair import vectors
 
 
 class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """A map from rows to rows of numbers, found from a sample and a kernel.
 
     A subclass makes its map in `_made(kernel, rows)`, and writes and reads it in `_map_state` and `_map_from_state`.
+    `leading` are its first two parameters: a size, and what could be given in its place by mistake.
     """
 
     random_state: Any = None
     kernel_: Kernel
     features_: Any
     title = "Features"
+    leading = ("n_components", "kernel")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the features for rows like those of X; y is ignored."""
+        self._check_order()
         kernel = self._given_kernel()
         rows = prediction_rows(self, kernel, X, reset=True)
         self._seed = as_seed(self.random_state)
@@ -92,6 +97,15 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
         raise NotImplementedError
 
     # Shared
+
+    def _check_order(self) -> None:
+        size, second = self.leading
+        given = getattr(self, size)
+        if isinstance(given, str) or callable(given):
+            name = type(self).__name__
+            raise InputTypeError(
+                f"{size}={given!r} is not a number: write {name}({second}=...), or {name}({size}, {second})."
+            )
 
     def _rows(self, X: Any) -> Points:
         return prediction_rows(self, self._fitted_kernel(), X)
@@ -167,6 +181,15 @@ def checked_count(value: Any, name: str) -> int:
     if value < 1:
         raise InputError(f"{name}={value}: must be an integer >= 1.")
     return int(value)
+
+
+def checked_draw(n_components: Any, rows: Points) -> int:
+    """A number of random features, each with a number for every column of the rows, that fits into memory."""
+    count = checked_count(n_components, "n_components")
+    size, budget = vectors(rows).shape[1] * torch.float64.itemsize, resolve_budget()
+    advice = f"At most {budget // size:,} would fit."
+    require(count * size, budget, f"n_components={count}: a draw of so many random features", advice)
+    return count
 
 
 def checked_scale(value: Any, name: str) -> float:

@@ -17,7 +17,7 @@ from mercer.core.symbols import Program, Tape
 from mercer.kernels.pair import DensePair, DiagonalPair, Pair, SymbolicPair
 from mercer.kernels.parameters import MEDIAN, Parameter
 from mercer.kernels.properties import Properties
-from mercer.kernels.spectral import SpectralMeasure
+from mercer.kernels.spectral import NoSpectralMeasureError, SpectralMeasure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,9 +61,9 @@ class Kernel:
     def spectral_measure(self, n_columns: int) -> SpectralMeasure:
         """The Fourier transform of a shift-invariant kernel, from which random features are drawn."""
         known = "is not shift-invariant" if self.properties.stationary is False else "has no known spectral measure"
-        raise InputError(
+        raise NoSpectralMeasureError(
             f"{self!r} {known}, so random Fourier features cannot stand for it; they can for Gaussian, Laplace, "
-            'Matern and other kernels of x - z. Use solver="nystrom", which takes every kernel.'
+            "Matern and other kernels of x - z."
         )
 
     def __post_init__(self) -> None:

@@ -108,4 +108,10 @@ def _median_distance(rows: Tensor, weights: Tensor, metric: str) -> float:
     apart = distances > 0
     if not apart.all():
         distances, pair_weights = distances[apart], pair_weights[apart]
-    return weighted_median(distances, pair_weights) if len(distances) else 1.0
+    median = weighted_median(distances, pair_weights) if len(distances) else 1.0
+    if not np.isfinite(median):
+        raise InputError(
+            f"The distances between the rows of X overflow (the largest entry is {float(rows.abs().max()):.0e}), and "
+            "their median is to be the length scale: rescale the columns of X."
+        )
+    return median

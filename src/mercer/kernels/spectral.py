@@ -178,6 +178,17 @@ DRAWS: dict[str, type[Draws]] = {"random": Draws, "orthogonal": OrthogonalDraws,
 """The ways to draw frequencies."""
 
 
+class NoSpectralMeasureError(InputError):
+    """A kernel without a known Fourier transform: `reason` says so, and the message adds a way out for solvers."""
+
+    @property
+    def reason(self) -> str:
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return f'{self.reason} Use solver="nystrom", which takes every kernel.'
+
+
 @dataclass(frozen=True)
 class SpectralMeasure:
     r"""The Fourier transform of a shift-invariant kernel: a mass at zero and a law of frequencies,

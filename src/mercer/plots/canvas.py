@@ -38,7 +38,11 @@ def new_figure(width: float = 5.0, height: float = 4.0) -> Figure:
 
 
 def axes_for(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
-    """The axes given, or those of a new figure, in the common look."""
+    """The axes given, or those of a new figure, in the common look.
+
+    Pyplot does not know the new figure, so that `plt.show()` does not show it: `ax.figure.savefig(...)` writes it, a
+    notebook shows `ax.figure`, and axes from `plt.subplots()` are shown like all others.
+    """
     ax = new_figure(width, height).add_subplot() if ax is None else ax
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

@@ -12,11 +12,12 @@ from mercer.solvers.objective import Objective
 def smoothed_labels(codes: Tensor, classes: int, weights: Tensor | None = None) -> Tensor:
     r"""Probabilities (n, classes) in place of labels 0, 1, ...: those of class k, with rows of total weight N, become
 
-    .. math:: P(k) = \frac{N + 1}{N + 2},
+    .. math:: P(k) = \frac{N + 1}{N + 1 + 2 / K},
 
-    and the other classes share the rest. Few rows that all happen to be right do not then ask for certainty.
+    for K classes, and the other classes share the rest: as if each class had had one row more that was right, and all
+    together two that were wrong. Few rows that all happen to be right do not then ask for certainty.
 
-    References: Platt, *Probabilistic outputs for support vector machines*, 1999, section 2.2.
+    References: Platt, *Probabilistic outputs for support vector machines*, 1999, section 2.2, for K = 2.
 
     >>> smoothed_labels(torch.tensor([0, 0, 1]), 2)
     tensor([[0.7500, 0.2500],
@@ -26,7 +27,7 @@ def smoothed_labels(codes: Tensor, classes: int, weights: Tensor | None = None) 
     codes = codes.long()
     w = torch.ones(len(codes), dtype=torch.float64, device=codes.device) if weights is None else weights.double()
     count = torch.zeros(classes, dtype=torch.float64, device=codes.device).index_add_(0, codes, w.to(codes.device))
-    own = ((count + 1) / (count + 2))[codes].unsqueeze(1)
+    own = ((count + 1) / (count + 1 + 2 / classes))[codes].unsqueeze(1)
     shared = ((1 - own) / max(1, classes - 1)).expand(-1, classes)
     return shared.scatter(1, codes.unsqueeze(1), own)
 

@@ -10,9 +10,12 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
-from mercer.core.losses import Loss
+from mercer.core.losses import Loss, PiecewiseLinear
 
 BISECTIONS = 100
+
+SAME = 1e-14
+"""Intercepts and slopes this close, relative to their scale, are equal up to rounding."""
 
 BLOCKS = 2**14
 """Second derivatives of a joint loss that are decomposed at a time: a GPU takes half a megabyte for each."""
@@ -99,6 +102,10 @@ class Objective:
         check_finite(self.targets, "The targets")
         self.loss.check_targets(self.targets)
 
+    def check_loss(self) -> None:
+        """Raise an error where the loss cannot be minimised, as far as its values for f = 0 show."""
+        self.loss.check(self.targets, self.targets.new_zeros(len(self.targets), self.outputs))
+
     @property
     def w(self) -> Tensor | float:
         """The weights as a column."""
@@ -131,16 +138,33 @@ class Objective:
         return self.gradient(at) + root.apply(root.transposed(f - at)), root
 
     def best_intercept(self, f: Tensor) -> Tensor:
-        """For each column the b that minimises the loss of f + b, by bisection of its derivative; 0 if not convex."""
+        """For each column the b that minimises the loss of f + b; 0 if that is not convex."""
         if not self.intercept or self.loss.joint or not self.loss.convex:
             return f.new_zeros(f.shape[1])
+        if isinstance(self.loss, PiecewiseLinear):
+            return self._best_kink(self.loss, f)
         reach = 1.0 + float(self.targets.abs().max()) + float(f.abs().max())
         low, high = f.new_full((f.shape[1],), -reach), f.new_full((f.shape[1],), reach)
+        b, before = torch.zeros_like(low), high
         for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            rising = self.gradient(f + middle).sum(0) > 0
-            low, high = torch.where(rising, low, middle), torch.where(rising, middle, high)
-        return (low + high) / 2
+            slope, bend = self.gradient(f + b).sum(0), (self.loss.hessian(self.targets, f + b) * self.w).sum(0)
+            low, high = torch.where(slope > 0, low, b), torch.where(slope > 0, b, high)
+            step = -slope / bend
+            good = (b + step >= low) & (b + step <= high) & (step.abs() <= before.abs() / 2)
+            before = torch.where(good, step, (low + high) / 2 - b)
+            b = b + before
+            if bool((before.abs() <= SAME * reach).all()):
+                break
+        return b
+
+    def _best_kink(self, loss: PiecewiseLinear, f: Tensor) -> Tensor:
+        """The middle of the intercepts of least loss: the slope of the sum rises through zero at one kink or two."""
+        slopes = loss.slopes(self.targets) * self.w
+        kinks, order = (loss.kinks(self.targets) - f).flatten(0, 1).sort(dim=0)
+        slope = slopes[0].sum(0) + slopes.diff(dim=0).flatten(0, 1).gather(0, order).cumsum(0)
+        rounding = SAME * slopes.abs().sum((0, 1))
+        first, last = ((slope > limit).to(torch.uint8).argmax(0, keepdim=True) for limit in (-rounding, rounding))
+        return (kinks.gather(0, first) + kinks.gather(0, torch.maximum(first, last))).squeeze(0) / 2
 
 
 class Root(Protocol):
