@@ -277,9 +277,7 @@ def _encoded(y: Any) -> tuple[np.ndarray, np.ndarray]:
         kinds = {type(label) for label in y} if np.ndim(y) == 1 else set()
         if type(None) in kinds or (str in kinds and len(kinds) > 1):
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise InputError(
-                f"y has labels of the types {names}: give labels of one type, none missing."
-            ) from error
+            raise InputError(f"y has labels of the types {names}: give labels of one type, none missing.") from error
         raise
 
 
