@@ -308,3 +308,14 @@ def test_plots_show_regions_or_reliability(cancer):
     assert model.plot(X[300:], y[300:]).get_ylabel() == "Observed share"
     with pytest.raises(InputError, match="held-out"):
         model.plot()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "squared"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_most_likely_class_is_the_predicted_one(loss, dtype, cancer):
+    X, y = cancer
+    rare = np.flatnonzero((y == 1) | (np.arange(len(y)) % 5 == 0))  # few of one class: the sigmoid is not 1/2 at zero
+    model = KernelClassifier("gaussian", loss=loss, alpha=1.0).fit(X[rare].astype(dtype), y[rare])
+    p = model.predict_proba(X.astype(dtype))
+    np.testing.assert_array_equal(model.classes_[p.argmax(1)], model.predict(X.astype(dtype)))
+    assert (np.abs(p[:, 1] - 0.5) < 1e-5).any()  # where the two would differ

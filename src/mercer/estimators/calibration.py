@@ -10,6 +10,8 @@ from torch import Tensor
 from mercer.selection.smoothed import smoothed_labels
 
 STEPS = 100
+EDGE = 4e-6
+"""The least log odds: so much that also in float32 one class is more likely."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +20,8 @@ class Calibration:
 
     .. math:: P(1 \mid f) = \frac{1}{1 + e^{-(a f + b)}}, \qquad P(k \mid f) = \frac{e^{a f_k}}{\sum_l e^{a f_l}}.
 
-    One slope for all classes leaves the class of the largest decision the most likely one.
+    The most likely class is that of the largest decision: one slope for all classes leaves it so, and of two classes
+    the probability is one half where a f + b and f have different signs.
     """
 
     slope: Tensor
@@ -28,6 +31,7 @@ class Calibration:
         """Probabilities (m, classes) of decisions (m, 1) or (m, t)."""
         z = decisions * self.slope.to(decisions) + self.shift.to(decisions)
         if z.shape[1] == 1:
+            z = torch.where(decisions > 0, z.clamp(min=EDGE), z.clamp(max=-EDGE))
             return torch.cat([torch.sigmoid(-z), torch.sigmoid(z)], dim=1)
         return torch.softmax(z, 1)
 

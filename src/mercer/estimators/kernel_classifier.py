@@ -159,8 +159,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
 
         Those of the model itself for the logistic loss. For the others, a sigmoid of the decision, or for more than two
         classes the softmax of decisions times a number, fitted to decisions for rows left out when this is first
-        called. For two classes the most likely one can then differ from `predict` near the boundary, as with
-        scikit-learn's SVC: the sigmoid need not be 1/2 where the decision is zero.
+        called. The most likely class is always that of `predict`: of two classes, near the boundary where the sigmoid
+        would say otherwise, both have probability one half.
         """
         values = self._decisions(X)
         if self._checked_loss().name != "logistic":
