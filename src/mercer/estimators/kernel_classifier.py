@@ -136,11 +136,11 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
         self.classes_ = classes
         self._calibration = Later()
         calibrated = loss.name != "logistic"
-        problem, minima, out = self._fit(kernel, whole, self._objectives, need_left_out=calibrated)
+        problem, _, out = self._fit(kernel, whole, self._objectives, need_left_out=calibrated)
         if calibrated and out is not None:
             decisions = torch.cat([part.fitted for part in out], dim=1)
             self._calibration.value = self._calibrated(problem.data, decisions)
-        self._keep_support(minima)
+        self._keep_support()
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -215,7 +215,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
             return [Objective(loss, signs, alpha, weights, self.fit_intercept, signs.shape[1])]
         return [Objective(loss, column, alpha, weights, self.fit_intercept) for column in signs.split(1, dim=1)]
 
-    def _keep_support(self, minima: list[Minimum]) -> None:
+    def _keep_support(self) -> None:
         self._kinked = isinstance(self._checked_loss(), PiecewiseLinear)
 
     def _calibrated(self, data: TrainingData, decisions: Tensor) -> Calibration:

@@ -72,7 +72,7 @@ def classifier_from_state(cls: Any, meta: dict[str, Any], arrays: dict[str, Tens
         codes = model._data.targets
         if bool((codes != codes.floor()).any()) or not 0 <= float(codes.min()) <= float(codes.max()) < len(values):
             raise ModelFileError("array 'targets' does not hold codes of classes")
-    model._keep_support([])
+    model._keep_support()
     return model
 
 
