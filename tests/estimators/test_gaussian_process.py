@@ -17,6 +17,8 @@ from mercer import GaussianProcessRegressor, KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Brownian, Constant, Gaussian, Linear, Matern, Spectrum, Subspace, WhiteNoise
+from mercer.processes.calibration import credible_width, half_width
+from mercer.processes.posterior_kernel import PosteriorKernel
 from mercer.testing import check_kernel
 
 rng = np.random.default_rng(0)
@@ -290,6 +292,20 @@ def test_the_posterior_covariance_is_a_kernel():
     assert hash(again) == hash(kernel)
 
 
+def test_little_uncertainty_is_still_a_kernel():
+    Z = np.random.default_rng(0).uniform(-2, 2, size=(221, 2))
+    Z, inside = Z[:200], 0.9 * Z[200:]
+    model = GaussianProcessRegressor(n_restarts=0).fit(Z, np.sin(2 * Z[:, 0]))
+    kernel = model.posterior_kernel_
+    assert kernel.diag(inside).max() < 1e-6 * model.kernel_.diag(inside).max()
+    check_kernel(kernel, inside)
+    check_kernel(2.0 * kernel + model.kernel_, inside)
+    assert (2.0 * kernel).uncancelled() == 2.0 * model.kernel_
+    wrong = PosteriorKernel((1 - 1e-7) * model.kernel_, kernel.whitened)
+    with pytest.raises(AssertionError, match="fails"):
+        check_kernel(wrong, inside)
+
+
 def test_the_data_never_make_the_process_less_certain():
     kernel = fixed().fit(X, y).posterior_kernel_
     assert np.linalg.eigvalsh(KERNEL(NEW) - kernel(NEW)).min() > -1e-10
@@ -393,6 +409,48 @@ def test_calibrated_intervals_hold_what_they_promise_whatever_the_model_believes
     assert np.mean((low <= target[400:]) & (target[400:] <= high)) == pytest.approx(0.95, abs=0.03)
 
 
+def test_intervals_are_those_of_the_process_unless_the_data_contradict_it():
+    Z = np.random.default_rng(1).uniform(-3, 3, size=(900, 2))
+    smooth = np.sin(Z[:, 0]) * np.cos(Z[:, 1])
+    noisy = smooth + 0.1 * np.random.default_rng(2).normal(size=900)
+    Y = np.c_[smooth, noisy]
+    for target, is_right in ((smooth, False), (noisy, True)):
+        model = GaussianProcessRegressor("matern32", n_restarts=0).fit(Z[:300], target[:300])
+        assert "too wide" not in str(model.report_)
+        low, high = model.predict_interval(Z[300:])
+        expected = model.predict_interval(Z[300:], calibrated=not is_right)
+        np.testing.assert_array_equal((low, high), expected)
+        assert np.mean((low <= target[300:]) & (target[300:] <= high)) == pytest.approx(0.95, abs=0.03)
+        assert "of the rows, each predicted from the others" in str(model.report_)
+        assert ("too wide" in str(model.report_)) is not is_right
+        own = model.predict_interval(Z[300:], latent=True, calibrated=False)
+        np.testing.assert_array_equal(model.predict_interval(Z[300:], latent=True), own)
+    narrow = fixed(noise=1e-4).fit(Z[:300], noisy[:300])
+    narrow.predict_interval(Z)
+    assert "too narrow" in str(narrow.report_)
+    both = fixed(standardize=False, noise=0.01).fit(Z[:300], Y[:300])
+    own, auto, all_rows = (both.predict_interval(Z, calibrated=c)[1] for c in (False, "auto", True))
+    np.testing.assert_array_equal(auto[:, 0], all_rows[:, 0])
+    np.testing.assert_array_equal(auto[:, 1], own[:, 1])
+
+
+def test_too_few_rows_and_approximations_contradict_nothing():
+    few = fixed(noise=1e-4).fit(X[:12], 10 * y[:12])
+    np.testing.assert_array_equal(few.predict_interval(NEW), few.predict_interval(NEW, calibrated=False))
+    sparse = fixed(method="sgpr", n_inducing=10).fit(X, y)
+    np.testing.assert_array_equal(sparse.predict_interval(NEW), sparse.predict_interval(NEW, calibrated=False))
+
+
+@pytest.mark.parametrize(
+    ("level", "inside", "believed"), [(0.95, 0.96, True), (0.95, 0.98, False), (0.95, 0.92, False), (0.2, 0.3, False)]
+)
+def test_a_share_far_from_its_promise_is_not_believed(level, inside, believed):
+    n = 10_000
+    sizes = np.where(np.arange(n) < inside * n, 0.5, 2.0) * half_width(level)
+    for few, expected in ((sizes, believed), (sizes[:: n // 10], True)):
+        assert (credible_width(level, few[:, None])[0] == half_width(level)) == expected
+
+
 def test_each_target_has_its_own_calibrated_intervals():
     Y = np.c_[y, 10 * rng.normal(size=40)]
     both = fixed(standardize=False).fit(X, Y).predict_interval(torch.from_numpy(NEW), calibrated=True)
@@ -409,9 +467,19 @@ def test_calibrated_intervals_say_what_they_need():
         fixed().fit(X, y).predict_interval(NEW, latent=True, calibrated=True)
     with pytest.raises(InputError, match='needs method="exact"'):
         fixed(method="sgpr", n_inducing=10).fit(X, y).predict_interval(NEW, calibrated=True)
+    with pytest.raises(InputError, match='give True, False or "auto"'):
+        fixed().fit(X, y).predict_interval(NEW, calibrated="yes")
 
 
 # Odd data
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_data_whose_squares_are_no_numbers_are_rejected(size):
+    with pytest.raises(InputError, match="column 1 of X is .*e[+-].*: rescale it"):
+        GaussianProcessRegressor().fit(X * [1.0, size], y)
+    with pytest.raises(InputError, match="value of y is .*: rescale it"):
+        GaussianProcessRegressor().fit(X, y * size)
 
 
 def test_a_line_with_noise_is_called_that():

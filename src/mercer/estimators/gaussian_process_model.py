@@ -22,7 +22,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators.placement import Placement
 from mercer.processes import ExactPosterior, Hyperparameters, Maximum, Observations, Posterior, as_mean
-from mercer.processes.calibration import left_out_width
+from mercer.processes.calibration import credible_width, half_width, left_out_width
 from mercer.processes.choose_mean import choose_mean
 from mercer.processes.copies import without_copies
 from mercer.processes.means import FittedMean, Mean, ZeroMean
@@ -236,11 +236,18 @@ class GaussianProcessModel(KernelEstimator):
         variance = self._posterior.variance(rows) + (0.0 if latent else self._new_noise())
         return self._scaled(variance.sqrt().unsqueeze(-1).expand(-1, self._posterior.data.n_targets))
 
-    def _left_out_width(self, level: float) -> Any:
-        """How many deviations hold that share of the training observations, each predicted from all others."""
-        found = self._exact("predict_interval(calibrated=True)").leave_one_out()
-        z = (self._posterior.data.Y.to(found.mean) - found.mean) / found.std
-        reach = left_out_width(level, z.cpu().numpy())
+    def _interval_width(self, level: float, latent: bool, calibrated: Any) -> Any:
+        """How many deviations an interval reaches either way: a number, or one for each target."""
+        if not (isinstance(calibrated, bool | np.bool_) or calibrated == AUTO):
+            raise InputError(f'predict_interval(calibrated={calibrated!r}): give True, False or "auto".')
+        own = float(half_width(level))
+        if not calibrated or (calibrated == AUTO and (latent or not isinstance(self._posterior, ExactPosterior))):
+            return own
+        if latent:
+            raise InputError("predict_interval(latent=True, calibrated=True): the function itself was never observed.")
+        posterior = self._exact("predict_interval(calibrated=True)")
+        width = credible_width if calibrated == AUTO else left_out_width
+        reach = width(level, posterior.left_out_deviates())
         return float(reach[0]) if self._seen.one_target else reach
 
     def _gradient(self, rows: Points, of: str) -> Tensor:

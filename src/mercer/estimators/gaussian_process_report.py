@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from mercer.core.report import Report, make_report
 from mercer.kernels import Kernel
-from mercer.processes import Maximum
+from mercer.processes import ExactPosterior, Maximum
+from mercer.processes.calibration import credible_width, half_width, left_out_share
 from mercer.processes.evidence import noise_alone
 from mercer.processes.maximise import MARGIN
 from mercer.processes.means import LinearMean
@@ -22,6 +23,8 @@ LESS_LIKELY = 0.5
 """By so much the log likelihood of a row is lower on average than where it was learned before that is a concern."""
 MANY = 6
 """More numbers than this are shown by their range."""
+SHOWN = 0.95
+"""The level of the intervals that are spoken of."""
 
 
 def process_report(model: GaussianProcessRegressor) -> Report:
@@ -44,11 +47,25 @@ def process_report(model: GaussianProcessRegressor) -> Report:
     else:
         lines.append(("learning", "none: one row teaches nothing" if _too_few(model) else "none"))
     lines.append(("method", str(solved)))
+    if (held := _held(model)) is not None:
+        lines.append(("intervals", f"those of {SHOWN:.0%} hold {held:.1%} of the rows, each predicted from the others"))
     return make_report("Gaussian process regression", lines, concerns(model))
 
 
 def _too_few(model: GaussianProcessRegressor) -> bool:
     return model.optimize and len(model._hyperparameters) > 0
+
+
+def _held(model: GaussianProcessRegressor) -> float | None:
+    """The share of the rows left out inside intervals of the process, farthest from what they promise of all targets.
+
+    None where nobody asked for it yet: it costs as much as an evaluation of the likelihood.
+    """
+    posterior = model._posterior
+    if not (isinstance(posterior, ExactPosterior) and posterior.knows_left_out):
+        return None
+    shares = left_out_share(SHOWN, posterior.left_out_deviates())
+    return float(shares[np.argmax(np.abs(shares - SHOWN))])
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -114,6 +131,9 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
         found.append("the targets are constant: there is nothing to learn but that")
     if not isinstance(model.noise_, float):
         found.append("new observations are given the mean of the variances of the rows")
+    if (held := _held(model)) is not None and _contradicted(model):
+        kind = "wide" if held > SHOWN else "narrow"
+        found.append(f"intervals of the process are too {kind}: predict_interval takes their width from rows left out")
     if optimum is None:
         return found
     if not optimum.converged:
@@ -128,6 +148,11 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
         else:
             found.append("the data look like noise: without any function, noise alone explains them about as well")
     return found
+
+
+def _contradicted(model: GaussianProcessRegressor) -> bool:
+    widths = credible_width(SHOWN, cast(ExactPosterior, model._posterior).left_out_deviates())
+    return bool((widths != half_width(SHOWN)).any())
 
 
 def _looks_like_noise(model: GaussianProcessRegressor) -> bool:

@@ -228,6 +228,11 @@ class Kernel:
         changes: dict[str, Any] = {name: child.bind(names) for name, child in self.children()}
         return replace(self, **changes) if changes else self
 
+    def uncancelled(self) -> Kernel:
+        """The kernel before anything was subtracted from it, to whose size rounding is relative: by default itself."""
+        changes: dict[str, Any] = {name: child.uncancelled() for name, child in self.children()}
+        return replace(self, **changes) if any(new is not getattr(self, k) for k, new in changes.items()) else self
+
     # Identity
 
     def _key(self) -> tuple[Any, ...]:

@@ -12,6 +12,11 @@ from scipy.special import ndtri
 from mercer.core.errors import InputError
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+TOO_FAR = 0.4
+"""By so large a part of the promised share inside or outside, whichever is less, intervals may be wrong."""
+ERRORS = 3.0
+"""Standard errors beyond which a share is not chance."""
+ROUNDING = 1e-9
 
 
 def half_width(level: Any) -> Any:
@@ -40,12 +45,42 @@ def left_out_width(level: float, deviates: Any) -> np.ndarray:
     """
     half_width(level)
     sizes = np.sort(np.abs(np.asarray(deviates, dtype=np.float64)), axis=0)
-    n, rounding = len(sizes), 1e-9
-    place = math.ceil((n + 1) * level - rounding)
-    if place > n:
-        least = math.ceil(level / (1.0 - level) - rounding)
+    n, least = len(sizes), _fewest(level)
+    if n < least:
         raise InputError(f"level={level!r}: calibrated intervals need at least {least:,} rows; there are {n:,}.")
-    return np.asarray(sizes[place - 1])
+    return np.asarray(sizes[math.ceil((n + 1) * level - ROUNDING) - 1])
+
+
+def credible_width(level: float, deviates: Any) -> np.ndarray:
+    r"""`half_width`, or `left_out_width` in columns of `deviates` (n, t) that contradict it.
+
+    They do where the share outside is not :math:`1 - p` by more than chance and by more than 40% of p or of
+    :math:`1 - p`, whichever is less: 95% intervals have to hold between 93% and 97%.
+
+    >>> credible_width(0.9, np.linspace(-2.0, 2.0, 1000).reshape(-1, 1)).round(2)  # none is outside: too wide
+    array([1.8])
+    """
+    own = float(half_width(level))
+    deviates = np.asarray(deviates, dtype=np.float64)
+    if len(deviates) < _fewest(level):
+        return np.full(deviates.shape[1], own)
+    missed = np.abs(left_out_share(level, deviates) - level)
+    chance = ERRORS * math.sqrt(level * (1.0 - level) / len(deviates))
+    wrong = missed > max(chance, TOO_FAR * min(level, 1.0 - level))
+    return np.where(wrong, left_out_width(level, deviates), own)
+
+
+def left_out_share(level: float, deviates: Any) -> np.ndarray:
+    """The share inside the process's own interval of that level, for each column of standardised errors (n, t).
+
+    >>> left_out_share(0.9, np.array([[0.0], [1.0], [1.6], [1.7]]))
+    array([0.75])
+    """
+    return np.asarray((np.abs(deviates) <= half_width(level)).mean(0))
+
+
+def _fewest(level: float) -> int:
+    return math.ceil(level / (1.0 - level) - ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -165,6 +166,16 @@ class ExactPosterior(Posterior):
         log_density = -0.5 * ((Y - mean).square() / variance + variance.log() + math.log(2.0 * math.pi))
         self._left_out = LeaveOneOut(mean, variance.sqrt(), log_density)
         return self._left_out
+
+    def left_out_deviates(self) -> np.ndarray:
+        """Errors of `leave_one_out` in units of their deviations, (n, t)."""
+        found = self.leave_one_out()
+        return np.asarray(((self.data.Y.to(found.mean) - found.mean) / found.std).cpu())
+
+    @property
+    def knows_left_out(self) -> bool:
+        """Whether `leave_one_out` was asked for before."""
+        return self._left_out is not None
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_factor": None}

@@ -46,6 +46,10 @@ class PosteriorKernel(Unary):
         """None: the data were given to the process with these parameters."""
         return {}
 
+    def uncancelled(self) -> Kernel:
+        """The prior: where the data leave little uncertainty, most of it is subtracted again."""
+        return self.kernel.uncancelled()
+
     @property
     def properties(self) -> Properties:
         inner = self.kernel.properties

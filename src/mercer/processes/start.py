@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.errors import InputError
 from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.kernels.pair import DiagonalPair
 from mercer.kernels.registry import kernel_from_name
@@ -20,6 +21,9 @@ SMALLEST_NOISE, LARGEST_NOISE = 1e-6, 10.0
 """Of the variance of the targets, while it is learned."""
 ROWS_PER_FEATURE = 4
 """With fewer rows than this for each feature, all features share the length scale (in units of their deviations)."""
+
+LARGEST = 1e140
+"""Data beyond this or below its inverse have no variance in float64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +43,12 @@ class Scales:
     def of(cls, X: Points, Y: Tensor, pairwise: bool = False) -> Scales:
         """Those of the data; a ready Gram matrix has no features."""
         spread = None
+        need_squares(Y.abs().amax(0).double().cpu().numpy(), "y")
         if X.is_tensor and not pairwise:
             values = X.values.detach().to("cpu", torch.float64)
-            spread = values.std(0, correction=0).numpy()
             size = values.abs().amax(0).numpy()
+            need_squares(size, "X")
+            spread = values.std(0, correction=0).numpy()
             spread = np.where(spread > 1e-12 * size, spread, 1.0)
         mean_square = float(Y.square().mean())
         variance = float(Y.var(0, correction=0).mean())
@@ -53,6 +59,14 @@ class Scales:
     def unit(cls, n_columns: int | None) -> Scales:
         """For data that are standardised already, or not known yet."""
         return cls(None if n_columns is None else np.ones(n_columns), 1.0)
+
+
+def need_squares(size: np.ndarray, name: str) -> None:
+    """Reject columns, given by their largest absolute values, whose squares float64 cannot hold."""
+    bad = np.flatnonzero((size > LARGEST) | ((size > 0) & (size < 1.0 / LARGEST)))
+    if len(bad):
+        where = f"column {bad[0]} of {name}" if len(size) > 1 else name
+        raise InputError(f"The largest value of {where} is {size[bad[0]]:.0e}, whose square is no number: rescale it.")
 
 
 def start_kernel(kernel: Any, X: Points, scales: Scales, seed: int = 0) -> tuple[Kernel, frozenset[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,16 +42,22 @@ class _Case:
     def is_matrix(self) -> bool:
         return self.kernel.domain == "matrix"
 
+    @cached_property
+    def rounded_from(self) -> float:
+        """The size of the numbers whose difference the values are, zero where they are none."""
+        before = self.kernel.uncancelled()
+        return 0.0 if before is self.kernel else float(np.abs(before.diag(self.X)).max(initial=0.0))
+
     def need(self, holds: bool, law: str, detail: str = "") -> None:
         if not holds:
             raise AssertionError(f"{law} fails for {self.kernel!r}{': ' if detail else ''}{detail}")
 
     def close(self, a: Any, b: Any, tolerance: float, law: str) -> None:
-        """Need a and b to agree within `tolerance` of the largest number."""
+        """Need a and b to agree within `tolerance` of the largest number, or of what it is a difference of."""
         a, b = (np.asarray(v.detach().cpu() if isinstance(v, Tensor) else v, dtype=np.float64) for v in (a, b))
         self.need(a.shape == b.shape, law, f"shapes {a.shape} and {b.shape}")
         if a.size:
-            scale = max(np.abs(a).max(), np.abs(b).max(), 1e-300)
+            scale = max(np.abs(a).max(), np.abs(b).max(), self.rounded_from, 1e-300)
             error = np.abs(a - b).max() / scale
             self.need(bool(error <= tolerance), law, f"relative error {error:.1e} above {tolerance:.0e}")
 
@@ -114,7 +121,7 @@ def is_symmetric(case: _Case) -> None:
 def is_positive_semi_definite(case: _Case) -> None:
     """No eigenvalue of a Gram matrix is negative."""
     eigenvalues = np.linalg.eigvalsh(case.kernel(case.X))
-    smallest, largest = eigenvalues[0], np.abs(eigenvalues).max()
+    smallest, largest = eigenvalues[0], max(np.abs(eigenvalues).max(), case.rounded_from)
     holds = bool(smallest >= -1e-10 * largest)
     case.need(holds, "positive semi-definiteness", f"smallest eigenvalue {smallest:.2e}, largest {largest:.2e}")
 
@@ -127,7 +134,11 @@ def obeys_cauchy_schwarz(case: _Case) -> None:
         K, a, b = case.kernel(case.X, case.Z), case.kernel.diag(case.X), case.kernel.diag(case.Z)
     bound = np.sqrt(np.outer(a, b))
     excess = float((np.abs(K) - bound).max(initial=0.0))
-    case.need(bool(excess <= 1e-10 * bound.max(initial=1e-300)), "Cauchy-Schwarz", f"exceeded by {excess:.1e}")
+    case.need(
+        bool(excess <= 1e-10 * max(bound.max(initial=1e-300), case.rounded_from)),
+        "Cauchy-Schwarz",
+        f"exceeded by {excess:.1e}",
+    )
 
 
 def has_its_diagonal(case: _Case) -> None:
@@ -306,7 +317,7 @@ def _check_derivative(
         expected = float(function(at + step * direction) - function(at - step * direction)) / 2e-6
     terms = slope * direction * (at.abs() if relative else 1.0)
     found = float(terms.sum())
-    size = max(abs(expected), float(terms.abs().sum()), 1e-3 * abs(float(value.detach())))
+    size = max(abs(expected), float(terms.abs().sum()), 1e-3 * max(abs(float(value.detach())), case.rounded_from))
     error = abs(found - expected)
     case.need(bool(error <= 1e-5 * size + 1e-8), law, f"{found:.8g} against {expected:.8g} by differences")
 
