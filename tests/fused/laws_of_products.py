@@ -112,7 +112,7 @@ def test_tall_tiles_and_long_passes_serve_twice_too(
     kernel: Kernel, programs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fused.launch, "PROGRAMS", programs)  # few, so that each passes over several tiles
-    monkeypatch.setattr(fused.gram, "INTERPRETED_PAD", 128)
+    monkeypatch.setattr(fused.tiles, "INTERPRETED_PAD", 128)
     monkeypatch.setattr(fused.launch, "_tile", lambda *_: Tile(128, 64, POLY=-1))
     half = normal(250, 3, 0)
     x = points(torch.cat([half, half + 1e-5 * normal(250, 3, 1)]))

@@ -18,11 +18,11 @@ from mercer.operators.backends.fused.formulas import reduced  # noqa: E402
 from mercer.operators.backends.fused.layout import layout  # noqa: E402
 from mercer.operators.backends.fused.profile import profile  # noqa: E402
 from mercer.operators.backends.fused.source import Differences, Products, functions, source  # noqa: E402
-from mercer.operators.backends.fused.tiles import tile  # noqa: E402
+from mercer.operators.backends.fused.tiles import pad_of, tile  # noqa: E402
 
 SHARED_MEMORY = 227 * 1024
 POINTERS = dict.fromkeys("ABPQCVY", "*fp32") | {"A": "*fp16", "B": "*fp16", "FLAGS": "*i8"}
-NUMBERS = dict.fromkeys(("n", "m", "span", "count"), "i32")
+NUMBERS = dict.fromkeys(("n", "m", "span", "spans", "count"), "i32")
 
 
 def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False, mirror: bool = False) -> Any:
@@ -78,3 +78,15 @@ def test_a_gaussian_is_one_product_and_one_exponential() -> None:
     loop = compiled(Gaussian(), 3, 1).asm["ttgir"].split("scf.for", 1)[1]
     assert loop.count("warp_group_dot ") == 1
     assert loop.count("elementwise_inline_asm") == 1
+
+
+@pytest.mark.parametrize("d", [3, 32, 90, 300, 784])
+@pytest.mark.parametrize("t", [0, 1, 2, 16, 32, 64, 128])
+@pytest.mark.parametrize("mirror", [False, True])
+def test_every_tile_divides_what_samples_are_padded_to(d: int, t: int, mirror: bool) -> None:
+    for precision in ("fast", "split"):
+        grid = layout(d, precision)
+        for several in (1, 2, 3):
+            size = tile([grid] * several, t, roots=True, mirror=mirror)
+            assert pad_of(chunked=not grid.resident) % size.BM == 0
+            assert pad_of(chunked=not grid.resident) % size.BN == 0

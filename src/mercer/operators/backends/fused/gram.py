@@ -15,7 +15,6 @@ from mercer.operators.backends.fused.launch import MOST_COLUMNS, dense, diagonal
 from mercer.operators.backends.fused.operands import Operands
 from mercer.operators.backends.fused.probe import warped
 from mercer.operators.backends.fused.samples import Samples, samples_of
-from mercer.operators.backends.fused.tiles import INTERPRETED_PAD, PAD, interpreted
 
 
 class FusedGram:
@@ -38,8 +37,7 @@ class FusedGram:
     ) -> None:
         self.program, self.x, self.z, self.same, self.symmetric = program, x, z, same, symmetric
         self.shape, self.device = (len(x), len(z)), vectors(x).device
-        self.pad = INTERPRETED_PAD if interpreted() else PAD
-        self.samples = samples or samples_of(merged(reduced(program)), x, z, self.pad)
+        self.samples = samples or samples_of(merged(reduced(program)), x, z)
         self.notes = tuple(dict.fromkeys(self.samples.notes))
 
     @cached_property
@@ -62,19 +60,26 @@ class FusedGram:
         """The rows of K at `index` times V."""
         if len(index) == 0:
             return V.new_empty(0, *V.shape[1:])
-        return self._multiplied(self.operands.with_rows(padded(index, self.pad)), index, V, at_once)
+        return self._multiplied(self.operands.with_rows(padded(index, self.samples.pad)), index, V, at_once)
 
     def _multiplied(self, data: Operands, index: Tensor | None, V: Tensor, at_once: int) -> Tensor:
         n = self.shape[0] if index is None else len(index)
         columns = V.detach().reshape(len(V), -1)
-        out = torch.empty(n, columns.shape[1], dtype=torch.float32, device=self.device)
+        t = columns.shape[1]
+        if t <= at_once:
+            return self._some_columns(data, index, columns)[:n].float().reshape(n, *V.shape[1:])
+        out = torch.empty(n, t, dtype=torch.float32, device=self.device)
         for some, result in zip(columns.split(at_once, 1), out.split(at_once, 1), strict=True):
-            total = multiply(data, some.float(), mirror=self.symmetric and index is None)[:n]
-            if self.same:
-                missing = self._missing_on_diagonal.unsqueeze(1) * some
-                total += missing if index is None else missing[index]
-            result.copy_(total)
-        return out.reshape(n, *V.shape[1:])
+            result.copy_(self._some_columns(data, index, some)[:n])
+        return out
+
+    def _some_columns(self, data: Operands, index: Tensor | None, V: Tensor) -> Tensor:
+        """K V in float64, with the padded rows."""
+        total = multiply(data, V.float(), mirror=self.symmetric and index is None)
+        if self.same:
+            missing = self._missing_on_diagonal.unsqueeze(1) * V
+            total[: len(missing) if index is None else len(index)] += missing if index is None else missing[index]
+        return total
 
     def block(self, rows: Tensor, columns: Tensor) -> Tensor:
         """The dense matrix of some rows and columns."""

@@ -26,7 +26,7 @@ ONLY: tl.constexpr = tl.constexpr(3)
 
 @triton.jit
 def product(
-    A, B, P, Q, C, FLAGS, V, Y, n, m, span,
+    A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, FOLD: tl.constexpr,
 ):  # fmt: skip
@@ -35,9 +35,8 @@ def product(
     FOLD columns of a tile share one running sum.
     """
     n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
-    spans = tl.cdiv(m, span)
-    place = tl.program_id(0) % spans
-    row = (tl.program_id(0) // spans) * BM
+    place = tl.cast(tl.program_id(0) % spans, tl.int64)
+    row = tl.cast(tl.program_id(0) // spans, tl.int64) * BM
     first = place * span
     last = tl.minimum(first + span, m)
     flags = FLAGS + row // BM * (m // BN)
@@ -153,7 +152,7 @@ def _upper_and_lower(k, BM: tl.constexpr, BN: tl.constexpr):
 
 @triton.jit
 def product_many(
-    A, B, P, Q, C, FLAGS, V, Y, n, m, span,
+    A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, T: tl.constexpr,
     TERM: tl.constexpr,
@@ -164,9 +163,8 @@ def product_many(
     products on the tensor cores give float32 accuracy. Tensor cores truncate, so tiles are added up on the FMA units.
     """
     n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
-    spans = tl.cdiv(m, span)
-    place = tl.program_id(0) % spans
-    row = (tl.program_id(0) // spans) * BM
+    place = tl.cast(tl.program_id(0) % spans, tl.int64)
+    row = tl.cast(tl.program_id(0) // spans, tl.int64) * BM
     first = place * span
     last = tl.minimum(first + span, m)
     flags = FLAGS + row // BM * (m // BN)
@@ -186,22 +184,26 @@ def product_many(
                 k = k * tl.where(near, 0.0, 1.0)
             if FLAGGED == SKIP:
                 k = k * tl.where(tl.load(flags + col // BN) != 0, 0.0, 1.0)
-            k1 = _upper_half(k)
-            rest = k - k1
-            k2 = _upper_half(rest)
-            k3 = (rest - k2).to(TERM)
-            k1 = k1.to(TERM)
-            k2 = k2.to(TERM)
             v = V + (col + tl.arange(0, BN))[:, None] * T + columns[None, :]
             v1 = tl.load(v)
             v2 = tl.load(v + term)
             v3 = tl.load(v + 2 * term)
-            small = tl.dot(k3, v1)
-            small = tl.dot(k2, v2, small)
-            small = tl.dot(k1, v3, small)
-            small = tl.dot(k2, v1, small)
-            small = tl.dot(k1, v2, small)
-            total += tl.dot(k1, v1, small)
+            if FLAGGED == ONLY:
+                whole = v1.to(tl.float32) + v2.to(tl.float32) + v3.to(tl.float32)
+                total = tl.dot(k, whole, total, input_precision="ieee")
+            else:
+                k1 = _upper_half(k)
+                rest = k - k1
+                k2 = _upper_half(rest)
+                k3 = (rest - k2).to(TERM)
+                k1 = k1.to(TERM)
+                k2 = k2.to(TERM)
+                small = tl.dot(k3, v1)
+                small = tl.dot(k2, v2, small)
+                small = tl.dot(k1, v3, small)
+                small = tl.dot(k2, v1, small)
+                small = tl.dot(k1, v2, small)
+                total += tl.dot(k1, v1, small)
     out = Y + (place * n + row) * T
     tl.store(out + tl.arange(0, BM)[:, None] * T + columns[None, :], total)
 

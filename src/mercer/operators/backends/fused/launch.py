@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.operators.backends.fused.operands import Flags, Operands
-from mercer.operators.backends.fused.tiles import PAD, Tile, interpreted, tile
+from mercer.operators.backends.fused.tiles import CHUNKED_PAD, Tile, interpreted, tile
 
 MOST_COLUMNS = 128
 """Right-hand sides that share one evaluation of the kernel."""
@@ -42,7 +42,7 @@ def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:
     launch = _launch_mirrored if mirror else _launch
     chosen = _tile(data, V.shape[1], mirror)
     if data.exact is None:
-        return launch(data, chosen, data.C, "NO", V).mul_(data.text.factor)
+        return _times(launch(data, chosen, data.C, "NO", V), data.text.factor)
     size = chosen.BM, chosen.BN, mirror
     known = size in data.flags
     flags = data.flags.setdefault(size, Flags(data, chosen))
@@ -50,7 +50,7 @@ def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:
     total = launch(data, chosen, flags.tiles, mode, V)
     if flags.any:
         total += launch(data.exact, chosen.with_differences(), flags.tiles, "ONLY", V)
-    return total.mul_(data.text.factor)
+    return _times(total, data.text.factor)
 
 
 def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
@@ -67,14 +67,14 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
     grid = (n // chosen.BM * spans,)
     if t == 1:
         out = torch.empty(spans, n, 1, device=V.device)
-        values = torch.nn.functional.pad(V[:, 0], (0, m - len(V)))
+        values = _zero_padded(V[:, 0], m)
         options["FOLD"] = chosen.FOLD
-        kernels.product[grid](*arrays, values, out, n, m, span, **options)
+        kernels.product[grid](*arrays, values, out, n, m, span, spans, **options)
     else:
         T = max(16, 1 << (t - 1).bit_length())
         out = torch.empty(spans, n, T, device=V.device)
         options |= {"T": T, "TERM": kernels.term_type()}
-        kernels.product_many[grid](*arrays, _three_terms(V, m, T), out, n, m, span, **options)
+        kernels.product_many[grid](*arrays, _three_terms(V, m, T), out, n, m, span, spans, **options)
     total = torch.empty(out.shape[1:], dtype=torch.float64, device=V.device)
     size = total.numel()
     kernels.added_up[(-(-size // ADDED),)](out, total, size, spans, ADDED)
@@ -87,7 +87,7 @@ def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, 
     n = data.shape[0]
     left, right = data.weights or (None, None)
     column = V[:, 0] if right is None else (right[: len(V)] * V[:, 0]).float()
-    values = torch.nn.functional.pad(column, (0, n - len(V)))
+    values = _zero_padded(column, n)
     out = torch.zeros(n, dtype=torch.float64, device=V.device)
     count = max(1, min(SPAN // chosen.BM, n**2 // (2 * chosen.BM * chosen.BN * PROGRAMS)))
     grid = n // chosen.BN, -(-n // (chosen.BM * count))
@@ -97,12 +97,12 @@ def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, 
     }
     arrays = data.A, data.B, data.P, data.Q, data.C, flags, values, out
     kernels.product_mirrored[grid](*arrays, n, count, **options)
-    return (out if left is None else out * left).unsqueeze(1)
+    return (out if left is None else out.mul_(left)).unsqueeze(1)
 
 
 def bytes_of_product(shape: tuple[int, int], t: int) -> int:
     """Memory that `multiply` takes with t columns at once, at most: sums of all spans, their totals, V and flags."""
-    n, m = (length + PAD for length in shape)
+    n, m = (length + CHUNKED_PAD for length in shape)
     T = 1 if t == 1 else max(16, 1 << (t - 1).bit_length())
     spans = max(8, -(-m // SPAN), min(m // 128 + 1, PROGRAMS * 256 // n + 1))
     return 4 * spans * n * T + 24 * n * t + 10 * m * T + n * m // 1024
@@ -144,14 +144,25 @@ def diagonal(data: Operands) -> Tensor:
     return values if data.weights is None else values * data.weights[0] * data.weights[1]
 
 
+def _times(total: Tensor, factor: float) -> Tensor:
+    return total if factor == 1.0 else total.mul_(factor)
+
+
+def _zero_padded(v: Tensor, length: int) -> Tensor:
+    return v.contiguous() if len(v) == length else torch.cat([v, v.new_zeros(length - len(v))])
+
+
 def padded(places: Tensor, unit: int) -> Tensor:
     """The last place repeated, up to a multiple of `unit`."""
     return torch.cat([places, places[-1:].expand(-len(places) % unit)])
 
 
 def _tile(data: Operands, t: int, mirror: bool = False) -> Tile:
+    if (known := data.tiles.get((t, mirror))) is not None:
+        return known
     chosen = tile(data.layouts, t, roots=data.text.takes_roots, mirror=mirror)
-    return chosen if data.small_exponents else replace(chosen, POLY=min(0, chosen.POLY))
+    data.tiles[t, mirror] = chosen if data.small_exponents else replace(chosen, POLY=min(0, chosen.POLY))
+    return data.tiles[t, mirror]
 
 
 def _options(data: Operands, chosen: Tile, *more: str) -> dict[str, Any]:

@@ -41,6 +41,11 @@ class Operands:
         return {}
 
     @cached_property
+    def tiles(self) -> dict[tuple[int, bool], Tile]:
+        """The tiles chosen so far, by the number of columns of V and whether mirrored."""
+        return {}
+
+    @cached_property
     def transposed(self) -> Operands:
         """The operands of the transposed Gram matrix."""
         inputs = tuple(item.swapped() for item in self.inputs)

@@ -22,7 +22,7 @@ from mercer.operators.backends.fused.packing import Scaling, norms, pack
 from mercer.operators.backends.fused.probe import truncation_harms, warped
 from mercer.operators.backends.fused.profile import profile
 from mercer.operators.backends.fused.source import Differences, Ends, Input, Products
-from mercer.operators.backends.fused.tiles import interpreted
+from mercer.operators.backends.fused.tiles import interpreted, pad_of
 
 FAST_RADIUS = 25.0
 """Largest R2 at which one sum of half-precision products keeps 2e-6."""
@@ -57,16 +57,21 @@ ROUNDED_LOSS = 1.5e-7
 Pair = tuple[Tensor, Tensor]
 
 
-def samples_of(program: Program, x: Points, z: Points, pad: int) -> Samples:
-    """Both samples for a reduced program, to be padded to multiples of `pad` rows."""
-    found = Samples(x, z, pad).read(program)
-    several = len(found.parts) > 1
-    return Samples(x, z, pad, chunked=True).read(program) if several and found.width > RESIDENT_TOGETHER else found
+def samples_of(program: Program, x: Points, z: Points) -> Samples:
+    """Both samples for a reduced program."""
+    found = Samples(x, z, pad_of(chunked=False)).read(program)
+    too_wide = len(found.parts) > 1 and found.width > RESIDENT_TOGETHER
+    if not too_wide and all(item.layout.resident for item, *_ in found.parts):
+        return found
+    return Samples(x, z, pad_of(chunked=True), chunked=too_wide).read(program)
 
 
 @dataclass
 class Samples:
-    """Both samples, decided on input by input; `operands` are packed when first asked for and kept."""
+    """Both samples, decided on input by input; `operands` are packed when first asked for and kept.
+
+    They are padded to multiples of `pad` rows; `chunked` reads all features in chunks, however few.
+    """
 
     x: Points
     z: Points

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 
 from mercer.operators.backends.fused.layout import CHUNK, Layout
 
-PAD = 256
-"""Samples are padded to a multiple of this, which every tile size divides."""
-
-INTERPRETED_PAD = 64
-"""The same in Triton's interpreter."""
-
+PAD, CHUNKED_PAD, INTERPRETED_PAD = 128, 256, 64
+"""Samples are padded to a multiple of this, which every tile size divides: where all features of a tile are on the
+chip, where they are read in chunks, and in Triton's interpreter.
+"""
 
 CHUNKS_ON_CHIP = 100 * 1024
 """Half-precision numbers of chunks that shared memory holds, beside what else is there."""
@@ -39,6 +37,11 @@ class Tile:
     def with_differences(self) -> Tile:
         """The same tile for direct differences, which need registers."""
         return replace(self, warps=min(16, max(self.warps, self.BM * self.BN // 1024)), STAGES=1)
+
+
+def pad_of(*, chunked: bool) -> int:
+    """What samples are padded to a multiple of."""
+    return INTERPRETED_PAD if interpreted() else CHUNKED_PAD if chunked else PAD
 
 
 def interpreted() -> bool:
