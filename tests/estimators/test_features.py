@@ -389,7 +389,7 @@ def test_features_work_in_pipelines_and_searches():
         (NystromFeatures(kernel="precomputed"), "precomputed"),
         (NystromFeatures(kernel=Linear(), landmarks=np.zeros((2, 3))), "zero at all landmarks"),
         (NystromFeatures(5, lambda a, b: -abs(a - b).sum()), "eigenvalue -.* not positive semi-definite"),
-        (NystromFeatures(kernel=lambda a, b: a @ b[[0, 2, 1]], landmarks=np.eye(3)), "the eigenvalue -1:"),
+        (NystromFeatures(kernel=lambda a, b: a @ b[[0, 2, 1]], landmarks=np.eye(3)), "the eigenvalue -1 "),
         (TaylorFeatures(kernel="laplace"), "Taylor features are those of a Gaussian"),
         (TaylorFeatures(degree=-1), "degree=-1"),
         (TaylorFeatures(degree=400), "Taylor features; use a lower degree"),

@@ -17,7 +17,7 @@ import mercer
 from mercer import KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MemoryBudgetError
-from mercer.kernels import Gaussian, Laplace, Linear, Spectrum
+from mercer.kernels import Callable, Gaussian, Laplace, Linear, Precomputed, Spectrum
 
 SOLVERS = ("cholesky", "eigh", "mixed_cholesky", "pcg", "eigenpro", "gd", "nystrom", "falkon", "random_features")
 
@@ -276,3 +276,87 @@ def test_landmarks_that_were_given_are_saved_once_and_come_back(tmp_path):
     loaded = mercer.load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(loaded.landmarks, X[:30])
     np.testing.assert_array_equal(loaded.fit(X, y).predict(NEW), model.predict(NEW))
+
+
+# What is told is true
+
+
+def test_label_weights_of_iterations_add_up_to_the_prediction():
+    rows, target, new = (values.astype(np.float32) for values in (X, y, NEW))
+    model = KernelRidge(Gaussian(1.0), alpha=1e-4, solver="pcg").fit(rows, target)
+    np.testing.assert_allclose(model.label_weights(new) @ target, model.predict(new), atol=1e-3)
+
+
+def test_label_weights_say_when_iterations_fell_short():
+    model = KernelRidge(Gaussian(0.3), alpha=1e-4, solver="pcg", max_iter=2, tol=1e-9, memory_budget="200KiB")
+    with pytest.warns(ConvergenceWarning, match="KernelRidge: pcg"):
+        model.fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="label_weights: pcg: NOT CONVERGED"):
+        model.label_weights(NEW[:3])
+
+
+@pytest.mark.parametrize("solver", ["eigenpro", "gd"])
+def test_descents_to_a_ridge_use_all_rows_and_tell_the_true_residual(solver):
+    model = KernelRidge(Gaussian(1.0), alpha=10.0, solver=solver, tol=1e-6, max_iter=2000).fit(X, y)
+    c = model.dual_coef_
+    true = np.linalg.norm(y - Gaussian(1.0)(X) @ c - 10.0 * c) / np.linalg.norm(y)
+    assert model.solver_report_.residual == pytest.approx(true, rel=0.1)
+    assert true < 2e-6
+    assert (c != 0).all()
+
+
+@pytest.mark.parametrize("solver", ["eigenpro", "gd"])
+def test_descents_with_a_path_of_alpha_have_a_report_and_ask_for_data_to_draw(solver):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KernelRidge(Gaussian(1.0), alpha="loo", solver=solver, max_iter=20).fit(X, y)
+    assert "loo error" in str(model.report_)
+    with pytest.raises(InputError, match="needs data: X and y"):
+        model.plot()
+    assert model.plot(X, y) is not None
+
+
+@pytest.mark.parametrize(("solver", "most"), [("cholesky", 2.0), ("pcg", 1.0), ("eigenpro", 1.0), ("gd", 1.0)])
+def test_a_function_of_the_user_is_not_called_again_and_again(solver, most):
+    calls = 0
+
+    def bump(x, z):
+        nonlocal calls
+        calls += 1
+        return float(np.exp(-np.sum((x - z) ** 2)))
+
+    KernelRidge(Callable(bump), alpha=0.1, solver=solver, tol=1e-3).fit(X[:40], y[:40])
+    assert calls <= most * 40**2
+
+
+def test_a_function_of_the_user_beyond_the_budget_is_not_tested_and_that_is_said():
+    kernel = Callable(lambda x, z: float(np.exp(-np.sum((x - z) ** 2))))
+    model = KernelRidge(kernel, alpha=0.1, memory_budget="190KiB").fit(X[:160], y[:160])
+    assert model.solver_report_.solver == "pcg"
+    assert "was not tested" in model.solver_report_.reason
+    expected = KernelRidge(kernel, alpha=0.1).fit(X[:160], y[:160]).predict(NEW)
+    np.testing.assert_allclose(model.predict(NEW), expected, atol=1e-5)
+
+
+def test_a_matrix_too_large_for_a_path_is_refused_with_what_would_fit():
+    with pytest.raises(MemoryBudgetError, match="solver='eigh'.*would do"):
+        KernelRidge(Precomputed(), alpha="loo", memory_budget="100KiB").fit(Gaussian()(X), y)
+
+
+@pytest.mark.parametrize("setting", [{"tol": "a"}, {"tol": None}, {"tol": 1.0}, {"max_iter": 2.5}, {"max_iter": 0}])
+def test_limits_of_iterations_are_checked(setting):
+    with pytest.raises(InputError, match=f"{next(iter(setting))}="):
+        KernelRidge(Gaussian(), **setting).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["pcg", "falkon"])
+@pytest.mark.parametrize("alpha", [1e-2, 1e-6])
+def test_float32_data_are_predicted_as_well_as_in_float64(solver, alpha):
+    rows, target, new = (values.astype(np.float32) for values in (*problem(600), NEW))
+    few = {} if solver == "pcg" else {"landmarks": rows[:100]}
+    model = KernelRidge(Gaussian(1.0), alpha=alpha, solver=solver, **few).fit(rows, target)
+    assert model.solver_report_.converged
+    exact = KernelRidge(Gaussian(1.0), alpha=alpha, solver=solver, **few).fit(rows.astype(float), target.astype(float))
+    found = model.predict(new)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, exact.predict(new.astype(float)), atol=2e-4)

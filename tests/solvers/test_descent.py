@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.errors import InputError, InputTypeError, NotPositiveDefiniteError
+from mercer.core.memory import parse_budget
 from mercer.kernels import Gaussian, Laplace
-from mercer.operators import gram
+from mercer.operators import Weighted, gram
 from mercer.solvers import Cholesky
-from mercer.solvers.eigenpro import EigenPro, Flattened
+from mercer.solvers.eigenpro import EigenPro
+from mercer.solvers.flattened import Flattened
 from mercer.solvers.gradient_descent import GradientDescent, largest_eigenvalue
 from mercer.solvers.products import Products
 from mercer.testing.solvers import MatrixSystem
@@ -40,7 +42,8 @@ def test_gradient_descent_is_its_spectral_filter(steps):
 
 
 def test_the_step_is_one_over_the_largest_eigenvalue():
-    for A in (Gaussian()(sample()), torch.zeros(5, 5).double(), torch.eye(4).double()):
+    turned = torch.linalg.qr(sample(40, 40)).Q
+    for A in (Gaussian()(sample()), torch.zeros(5, 5).double(), torch.eye(4).double(), turned @ turned.T):
         exact = float(torch.linalg.eigvalsh(A)[-1])
         found = largest_eigenvalue(Products.of(MatrixSystem(A)), torch.Generator().manual_seed(0))
         assert exact * (1 - 1e-12) <= found <= exact * 1.001
@@ -75,6 +78,7 @@ def test_early_stopping_comes_close_to_the_best_ridge_and_leaves_held_out_rows_a
     assert solution.converged
     assert solution.iterations < 2000
     assert "like a ridge of about" in solution.reason
+    assert "60 rows held out, residual over the others" in solution.reason
     assert int((solution.value == 0).sum()) == 60
     assert stopped < 1.3 * ridge
     assert min(seen) < seen[-1]
@@ -89,6 +93,36 @@ def test_gradient_descent_that_diverges_or_is_cut_short_says_so():
     assert not wild.converged
     assert "too long" in wild.reason
     assert bool(torch.isfinite(wild.value).all())
+
+
+def test_the_ridge_that_stopping_acts_like_counts_alpha_and_is_none_on_arrival():
+    A, b = MatrixSystem(Laplace()(sample())), sample()[:, 0]
+    short = GradientDescent(max_iter=10, step=0.01).solve(A, b, 3.0)
+    assert "like a ridge of about 13" in short.reason
+    assert "like a ridge" not in GradientDescent(max_iter=3000, tol=1e-4).solve(A, b, 3.0).reason
+
+
+@pytest.mark.parametrize("solver", [GradientDescent(max_iter=5), EigenPro(max_iter=2)])
+@pytest.mark.parametrize("alpha", [0.5, 1e4])
+def test_with_a_ridge_no_row_is_held_out_and_the_residual_is_that_of_the_system(solver, alpha):
+    A, B = MatrixSystem(Gaussian()(sample())), sample(120, 2, seed=1) * torch.tensor([1.0, 1e3])
+    solution = solver.solve(A, B, alpha)
+    truth = (B - A.matrix @ solution.value - alpha * solution.value).norm(dim=0) / B.norm(dim=0)
+    assert solution.residual == pytest.approx(float(truth.max()), rel=1e-8)
+    assert "held out" not in solution.reason
+    assert bool((solution.value != 0).all())
+
+
+@pytest.mark.parametrize("solver", [GradientDescent(max_iter=50, validation=0.1), EigenPro(max_iter=5)])
+def test_rows_held_out_are_counted_and_the_residual_is_that_of_the_others(solver):
+    X, y = noisy()
+    A = MatrixSystem(Laplace(2.0)(X))
+    solution = solver.solve(A, y)
+    learned = solution.value != 0
+    truth = (y - A.matrix @ solution.value)[learned].norm() / y[learned].norm()
+    assert int((~learned).sum()) == 30
+    assert solution.residual == pytest.approx(float(truth), rel=1e-8)
+    assert "30 rows held out, residual over the others" in solution.reason
 
 
 # EigenPro
@@ -141,6 +175,49 @@ def test_no_more_eigenpairs_are_flattened_than_an_epoch_can_learn():
     chosen, many = (EigenPro(10, 0.0, n_eigenpairs=q, subsample=1000).solve(A, b).residual for q in (None, 100))
     assert chosen < 0.1
     assert chosen < many / 3
+
+
+def test_eigenpro_has_arrived_only_where_every_target_and_every_row_has():
+    X = sample(1200)
+    A = MatrixSystem(Laplace(1.0)(X))
+    B = torch.stack([X[:, 0].sin(), 1e-3 * sample(1200, seed=4)[:, 0]], dim=1)
+    solution = EigenPro(max_iter=60, tol=1e-3).solve(A, B, 1.0)
+    assert solution.converged
+    residual = B - A.matrix @ solution.value - solution.value
+    assert float((residual.norm(dim=0) / B.norm(dim=0)).max()) <= 1e-3
+
+
+@pytest.mark.parametrize("budget", ["300KiB", "1MiB"])
+def test_eigenpro_stores_no_more_rows_than_the_memory_budget_allows(budget):
+    X = sample(600)
+    K, y = gram(Laplace(2.0), X, memory_budget=budget), X.sum(1).sin()
+    weighted = Weighted(K, torch.linspace(0.5, 2.0, 600))
+    limit, largest, rows = parse_budget(budget), [], K.backend.write_rows
+    K.backend.write_rows = lambda index, out, room: largest.append(out.numel() * 8) or rows(index, out, room)
+    for A in (K, weighted):
+        assert A.memory_budget == budget
+        assert EigenPro(max_iter=40, tol=1e-2).solve(A, y, 1.0).converged
+    assert 0 < max(largest) <= limit / 4
+
+
+def test_eigenpro_decomposes_its_subsample_once_for_all_alphas(monkeypatch):
+    counted, of = [], Flattened.of.__func__
+    monkeypatch.setattr(Flattened, "of", classmethod(lambda cls, *options: counted.append(1) or of(cls, *options)))
+    A, B, alphas = MatrixSystem(Laplace(2.0)(sample())), sample(120, 4, seed=1), torch.tensor([0.1, 1.0, 0.1, 50.0])
+    together = EigenPro(max_iter=5).solve(A, B, alphas)
+    assert len(counted) == 1
+    for j, alpha in enumerate(alphas.double().tolist()):
+        alone = EigenPro(max_iter=5).solve(A, B[:, j], alpha)
+        torch.testing.assert_close(together.value[:, j], alone.value, rtol=0, atol=1e-12)
+
+
+def test_eigenpro_holds_rows_out_for_targets_without_a_ridge_alone():
+    X, y = noisy()
+    A, Y = MatrixSystem(Laplace(2.0)(X)), torch.stack([y, y], dim=1)
+    solution = EigenPro(max_iter=5).solve(A, Y, torch.tensor([0.0, 1.0]))
+    assert (solution.value == 0).sum(0).tolist() == [30, 0]
+    assert torch.equal(solution.value[:, 0], EigenPro(max_iter=5).solve(A, y).value)
+    assert EigenPro(max_iter=5).solve(MatrixSystem(A.matrix[:4, :4]), y[:4]).value.all()  # too few to hold any out
 
 
 @pytest.mark.parametrize("solver", [GradientDescent(validation=0.1), EigenPro()])
@@ -201,11 +278,12 @@ def test_an_interrupt_keeps_what_was_found(solver):
 
 def test_bad_options_are_named():
     A = MatrixSystem(torch.eye(4).double())
-    for options in ({"max_iter": 0}, {"step": -1.0}, {"tol": 0.0}):
-        with pytest.raises(ValueError, match="GradientDescent"):
+    shared = [{"max_iter": bad} for bad in (0, "a", None, 2.5)] + [{"tol": bad} for bad in (0.0, "a", None)]
+    for options in (*shared, {"step": -1.0}, {"patience": 0}):
+        with pytest.raises((InputError, InputTypeError), match=rf"GradientDescent\({next(iter(options))}="):
             GradientDescent(**options)
-    for options in ({"max_iter": 0}, {"batch_size": 0}, {"tol": 0.0}):
-        with pytest.raises(ValueError, match="EigenPro"):
+    for options in (*shared, {"batch_size": 0}, {"subsample": 2.5}, {"n_eigenpairs": "a"}):
+        with pytest.raises((InputError, InputTypeError), match=rf"EigenPro\({next(iter(options))}="):
             EigenPro(**options)
     with pytest.raises(ValueError, match=r"validation=1\.5"):
         GradientDescent(validation=1.5).solve(A, torch.ones(4))

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from mercer.core.arrays import Points
-from mercer.kernels import Gaussian, Laplace, Linear, Spectrum
-from mercer.solvers.landmarks import choose_landmarks, distinct_rows
+from mercer.core.errors import InputError
+from mercer.kernels import Callable, Gaussian, Kernel, Laplace, Linear, Spectrum, WhiteNoise
+from mercer.solvers.landmarks import check_landmarks, choose_landmarks, distinct_rows
 from mercer.solvers.leverage import leverage_sample
 from mercer.testing.solvers import MatrixSystem
 
@@ -121,6 +122,60 @@ def test_objects_can_be_landmarks(how):
     chosen = choose_landmarks(Spectrum(2), words, 4, how)
     assert len(chosen) == 4
     assert len(set(chosen.points.values)) == 4
+
+
+@pytest.mark.parametrize("how", ["pivoted", "leverage"])
+def test_a_small_memory_budget_means_fewer_rows_to_choose_from(how):
+    X = Points(sample(2000))
+    assert "1,500 rows" in choose_landmarks(Laplace(), X, 50, how).note
+    assert "256 rows" in choose_landmarks(Laplace(), X, 50, how, memory_budget="300KiB").note
+    assert "128 rows" in choose_landmarks(Laplace(), X, 50, how, memory_budget="150KiB").note
+    assert len(choose_landmarks(Laplace(), X, 120, how, memory_budget="300KiB")) == 120
+
+
+class NoisyByHand(Kernel):
+    """A kernel that asks for equal rows itself."""
+
+    def of(self, pair):
+        return pair.inner() + 0.1 * pair.same()
+
+
+@pytest.mark.parametrize("how", [*HOW, sample(5)])
+@pytest.mark.parametrize(
+    "kernel", [Gaussian() + WhiteNoise(0.1), Gaussian() * (Linear() + 0.2 * WhiteNoise()), NoisyByHand()], ids=repr
+)
+def test_white_noise_of_rows_is_refused(kernel, how):
+    with pytest.raises(InputError, match="white noise, which belongs to rows.* larger by 0"):
+        choose_landmarks(kernel, Points(sample()), 5, how)
+
+
+def test_white_noise_is_found_where_the_first_row_has_none():
+    X = torch.cat([torch.zeros(1, 2), sample()]).double()
+    with pytest.raises(InputError, match="white noise"):
+        choose_landmarks(Linear() * WhiteNoise(), Points(X), 5)
+    assert len(choose_landmarks(Callable(lambda a, b: float(a @ b)), Points(X), 5)) == 5
+
+
+def test_given_landmarks_have_the_columns_of_the_data():
+    X = Points(sample(), ("a", "b"))
+    with pytest.raises(InputError, match="columns of landmarks are .'b', 'a'. but those of X are .'a', 'b'."):
+        choose_landmarks(Gaussian(), X, 3, Points(sample(5), ("b", "a")))
+    for names in (("a", "b"), None):
+        assert choose_landmarks(Gaussian(), X, 3, Points(sample(5), names)).points.names == ("a", "b")
+
+
+def test_what_is_asked_for_is_counted_or_refused():
+    assert check_landmarks("leverage") is None
+    assert check_landmarks("leverage", 5) == 5
+    assert check_landmarks(sample(7)) == check_landmarks(sample(7), 7) == 7
+    for wrong in (None, 3.0, torch.tensor(3.0), "kmeans"):
+        with pytest.raises(InputError, match="landmarks=.*give 'uniform', 'pivoted', 'leverage' or an array"):
+            check_landmarks(wrong)
+    for wrong in (0, -1, 2.5, True, "7"):
+        with pytest.raises(InputError, match="n_landmarks=.*must be an integer >= 1"):
+            check_landmarks("uniform", wrong)
+    with pytest.raises(InputError, match="n_landmarks=7 but 20 landmarks are given as points"):
+        check_landmarks(sample(20), 7)
 
 
 def test_bad_choices_are_named():

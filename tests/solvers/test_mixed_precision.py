@@ -46,6 +46,16 @@ def test_a_condition_number_above_1e6_is_reported_not_hidden():
     assert solution.residual > 1e-10
 
 
+def test_float32_products_are_named_where_they_limit_the_refinement():
+    K, b = MatrixSystem(Laplace()(sample()).float()), sample()[:, 0]
+    solution = MixedCholesky().solve(K, b, 1.0)
+    assert not solution.converged
+    assert solution.residual < 1e-6
+    assert "the products are float32" in solution.reason
+    assert "condition number" not in solution.reason
+    assert MixedCholesky().solve(MatrixSystem(K.matrix.double()), b, 1.0).converged
+
+
 def test_indefinite_systems_are_refused():
     A = MatrixSystem(torch.tensor([[1.0, 2.0], [2.0, 1.0]]).double())
     with pytest.raises(NotPositiveDefiniteError, match="not positive definite in float32"):

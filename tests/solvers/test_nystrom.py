@@ -11,7 +11,7 @@ from mercer.core.errors import NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Laplace, Linear, Matern
 from mercer.solvers import Cholesky
 from mercer.solvers.falkon import Falkon
-from mercer.solvers.nystrom import NystromSums
+from mercer.solvers.nystrom import NystromSums, rounding_of, whitening
 from mercer.solvers.row_blocks import Block, RowBlocks
 from mercer.testing.solvers import MatrixSystem
 
@@ -126,14 +126,6 @@ def test_falkon_equals_the_direct_solve(alpha, sample_rows):
     torch.testing.assert_close(solution.value, direct, rtol=0, atol=1e-7 * float(direct.abs().max()))
 
 
-def test_the_jitter_of_falkon_stays_out_of_the_penalty(monkeypatch):
-    blocks, K_mm = problem(Laplace())
-    direct = NystromSums.of(blocks).solve(K_mm, 1.0).value
-    monkeypatch.setattr("mercer.solvers.falkon.JITTER", {torch.float64: 1e-4})
-    solution = Falkon(tol=1e-10).solve(blocks, K_mm, 1.0)
-    torch.testing.assert_close(solution.value, direct, rtol=0, atol=1e-7 * float(direct.abs().max()))
-
-
 def test_falkon_takes_one_alpha_per_target_and_a_warm_start():
     blocks, K_mm = problem(Laplace())
     alphas = torch.tensor([1e-2, 10.0]).double()
@@ -200,6 +192,52 @@ def test_a_falkon_cut_short_reports_it_and_stays_finite():
     assert not solution.converged
     assert "max_iter=2" in solution.reason
     assert bool(torch.isfinite(solution.value).all())
+
+
+def test_whitening_keeps_every_direction_above_rounding():
+    """Eigenvalues of 1e-14 beside one of 1 are far above its rounding error, however many there are."""
+    vectors = torch.linalg.qr(sample(200, 200))[0]
+    values = torch.cat([torch.full((100,), 1e-14), torch.ones(100)]).double()
+    K = vectors * values @ vectors.T
+    basis = whitening((K + K.T) / 2, torch.finfo(torch.float64).eps)
+    assert basis.shape == (200, 200)
+
+
+@pytest.mark.parametrize("m", [50, 300, 1000])
+@pytest.mark.parametrize(("kernel", "rank"), [(Linear(), 3), (Linear(1.0) ** 2, 10)], ids=repr)
+def test_whitening_leaves_dependent_directions_out(kernel, rank, m):
+    K = kernel(sample(m))
+    basis = whitening(K, torch.finfo(torch.float64).eps)
+    assert basis.shape == (m, rank)
+    torch.testing.assert_close(basis.T @ K @ basis, torch.eye(rank).double(), rtol=0, atol=1e-10)
+
+
+def test_float32_values_tell_fewer_landmarks_apart():
+    K = Gaussian(3.0)(sample(100))
+    ranks = [whitening(K, rounding_of(dtype, 100)).shape[1] for dtype in (torch.float32, torch.float64)]
+    assert ranks[0] < ranks[1]
+    magnified = whitening(K, rounding_of(torch.float32, 100)).norm(dim=0).max()
+    assert 3e3 < float(magnified) < 2e4
+
+
+@pytest.mark.parametrize("diagonal", [0.0, -1.0])
+def test_what_a_zero_on_the_diagonal_hides_is_seen(diagonal):
+    K = torch.tensor([[1.0, 0.3, 0.0], [0.3, diagonal, 0.0], [0.0, 0.0, 2.0]]).double()
+    smallest = float(torch.linalg.eigvalsh(K)[0])
+    with pytest.raises(NotPositiveDefiniteError, match=f"eigenvalue {smallest:.3g} .the largest is 2."):
+        whitening(K, torch.finfo(torch.float64).eps)
+    K[0, 1] = K[1, 0] = 1e-12  # rounding
+    if diagonal == 0.0:
+        assert whitening(K, torch.finfo(torch.float64).eps).shape == (3, 2)
+
+
+def test_landmarks_that_are_zero_give_the_zero_function():
+    blocks, _ = problem(Linear())
+    sums = NystromSums.of(RowBlocks(Linear(), blocks.X, Points(torch.zeros(4, 3).double()), blocks.targets))
+    for alpha in (0.0, 1.0, torch.tensor([1.0, 2.0])):
+        solution = sums.solve(torch.zeros(4, 4), alpha)
+        assert solution.converged
+        assert not bool(solution.value.any())
 
 
 def test_bad_input_is_named():

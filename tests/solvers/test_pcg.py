@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
+from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Gaussian, Laplace, Linear, Matern
 from mercer.operators import Weighted, gram
 from mercer.solvers import Cholesky
@@ -87,7 +88,7 @@ def test_a_search_cut_short_reports_its_true_residual_and_stays_finite():
     solution = PCG(max_iter=2, preconditioner=None).solve(K, b, 1e-8)
     assert not solution.converged
     assert solution.iterations == 2
-    assert "max_iter=2 is spent" in solution.reason
+    assert "max_iter=2 is spent: raise it, or use a larger alpha; no preconditioner" in solution.reason
     assert bool(torch.isfinite(solution.value).all())
     assert true_residual(K, solution, b, 1e-8) == pytest.approx(solution.residual, rel=1e-9)
 
@@ -220,6 +221,40 @@ def test_float32_products_reach_what_float64_residuals_ask_for():
     assert PCG(tol=1e-9).solve(fast, B, 1e-2).residual > 1e-8
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(), Gaussian(3.0)], ids=repr)
+@pytest.mark.parametrize("alpha", [1e-7, 1e-8])
+def test_float64_products_take_over_where_float32_is_too_coarse(kernel, alpha):
+    X = sample(300, dtype=torch.float32)
+    fast, accurate = gram(kernel, X), gram(kernel, X.double())
+    B, seen = X[:, :2].sin(), []
+    alone = PCG().solve(fast, B, alpha)
+    assert not alone.converged
+    refined = PCG(accurate=accurate, callback=lambda iteration, _: seen.append(iteration)).solve(fast, B, alpha)
+    assert refined.converged
+    assert true_residual(accurate, refined, B, alpha) < 1.1e-6
+    assert "float32 products are too coarse, float64 ones took over" in refined.reason
+    assert seen == list(range(1, refined.iterations + 1))
+    assert not PCG(accurate=accurate, switch=False).solve(fast, B, alpha).converged
+
+
+def test_an_indefinite_system_stays_one_in_float64():
+    K = torch.tensor([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
+    solution = PCG(accurate=MatrixSystem(K.double()), preconditioner=None).solve(MatrixSystem(K), torch.ones(3), 1e-3)
+    assert not solution.converged
+    assert "negative curvature" in solution.reason
+
+
+def test_the_second_preconditioner_is_built_only_where_memory_allows_two():
+    X = sample(300, dtype=torch.float32)
+    fast, accurate, b = gram(Gaussian(3.0), X), gram(Gaussian(3.0), X.double()), X[:, 0].sin()
+    tight = PCG(accurate=accurate, memory_budget=300 * 8 * 100, max_iter=5).solve(fast, b, 1e-7)
+    roomy = PCG(accurate=accurate, max_iter=20).solve(fast, b, 1e-7)
+    assert roomy.converged
+    assert not tight.converged
+    ranks = [int(solution.reason.split("rank ")[-1]) for solution in (tight, roomy)]
+    assert ranks[0] <= 75 < ranks[1]
+
+
 def test_products_that_turn_nan_end_the_search_with_the_best_iterate():
     class Failing(MatrixSystem):
         calls = 0
@@ -253,6 +288,33 @@ def test_an_interrupt_keeps_the_best_iterate_and_the_callback_sees_progress():
     assert solution.residual < 1
 
 
+@pytest.mark.parametrize("last", [1, 4, 13])
+def test_an_interrupt_between_checks_loses_no_iteration(last):
+    def stop(iteration, residual):
+        if iteration == last:
+            raise KeyboardInterrupt
+
+    K, b = dense(Laplace(), sample()), sample()[:, 0]
+    solver = PCG(tol=1e-12, preconditioner=None)
+    interrupted = replace(solver, callback=stop).solve(K, b, 10.0)
+    assert torch.equal(interrupted.value, replace(solver, max_iter=last).solve(K, b, 10.0).value)
+    assert true_residual(K, interrupted, b, 10.0) == pytest.approx(interrupted.residual, rel=1e-9)
+    assert interrupted.residual < 1
+    assert f"interrupted after {last} iterations, this is the best iterate so far" in interrupted.reason
+
+
+def test_an_interrupt_before_anything_was_found_says_so_and_ends_the_solve():
+    class Interrupted(MatrixSystem):
+        def matmul(self, V):
+            raise KeyboardInterrupt
+
+    A = Interrupted(Laplace()(sample(50)).float())
+    solution = PCG(preconditioner=None, accurate=MatrixSystem(A.matrix.double())).solve(A, sample(50)[:, 0], 1.0)
+    assert not solution.converged
+    assert "interrupted after 0 iterations, none of which is closer to the solution than zero" in solution.reason
+    assert float(solution.value.abs().max()) == 0.0
+
+
 def test_zero_right_hand_sides_have_zero_solutions():
     K = gram(Laplace(), sample())
     solution = PCG().solve(K, torch.zeros(200, 2), 1.0)
@@ -282,12 +344,19 @@ def test_the_rank_follows_the_rows_and_the_memory():
     ("options", "complaint"),
     [
         ({"tol": 0.0}, "tol=0.0"),
+        ({"tol": "a"}, "tol='a'"),
+        ({"tol": None}, "tol=None"),
+        ({"tol": float("nan")}, "tol=nan"),
         ({"max_iter": 0}, "max_iter=0"),
+        ({"max_iter": "a"}, "max_iter='a'"),
+        ({"max_iter": None}, "max_iter=None"),
+        ({"max_iter": 2.5}, "max_iter=2.5"),
+        ({"max_iter": True}, "max_iter=True"),
         ({"rank": 0}, "rank=0"),
         ({"preconditioner": "ilu"}, "preconditioner='ilu'"),
         ({"preconditioner": 3}, "preconditioner=3"),
     ],
 )
 def test_bad_options_are_named(options, complaint):
-    with pytest.raises((ValueError, TypeError), match=complaint):
+    with pytest.raises((InputError, InputTypeError), match=complaint):
         PCG(**options)

@@ -98,3 +98,13 @@ def test_indefinite_matrices_are_refused():
         pivoted_cholesky(MatrixSystem(torch.eye(2)), 0)
     with pytest.raises(ValueError, match="how='best'"):
         pivoted_cholesky(MatrixSystem(torch.eye(2)), 1, how="best")
+
+
+def test_rounding_of_float32_ends_a_factor_and_is_not_blamed_on_the_kernel():
+    x = torch.randn(1500, 3, generator=torch.Generator().manual_seed(1))
+    K = Gaussian(1.0)(x)
+    factor = pivoted_cholesky(MatrixSystem(K), rank=700)
+    assert 100 < factor.rank < 700
+    assert torch.allclose(factor.F @ factor.F.T, K.double(), atol=1e-3)
+    with pytest.raises(NotPositiveDefiniteError, match="left the diagonal entry"):
+        pivoted_cholesky(MatrixSystem(K - 0.5 * torch.ones_like(K)), rank=700)

@@ -115,3 +115,10 @@ def test_landmarks_that_do_not_fit_are_refused_with_the_number_that_does():
     assert landmark_count(10**6, 4_378, "nystrom", "1GiB", "cpu") == 4_378
     assert landmark_count(10**6, None, "nystrom", "64MiB", "cpu") == 1_094
     assert landmark_count(20, 10_000, "nystrom", "1GiB", "cpu") == 20
+
+
+def test_many_landmarks_without_a_ridge_or_more_than_rows_are_not_iterated_over():
+    assert choose(10_000, 1, 0.0, n_landmarks=5000)[0] == "nystrom"
+    assert choose(200, 1, 1.0, n_landmarks=10**9)[0] == "nystrom"
+    assert choose(10_000, 1, 1.0, n_landmarks=5000)[0] == "falkon"
+    assert choose(10_000, 2, [1.0, 0.0], n_landmarks=5000)[0] == "nystrom"

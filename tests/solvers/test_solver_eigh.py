@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -110,6 +112,23 @@ def test_negative_eigenvalues_beyond_rounding_raise_and_rounding_is_clamped():
         Eigh().prepare(MatrixSystem(-torch.eye(2).double()))
     with pytest.raises(NotPositiveDefiniteError, match="NaN"):
         Eigh().prepare(MatrixSystem(torch.full((2, 2), torch.nan).double()))
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-4, 0.1, 1.0, 100.0])
+def test_float32_entries_are_solved_to_their_own_precision(alpha):
+    X = torch.randn(400, 3, generator=torch.Generator().manual_seed(0))
+    for kernel in (Gaussian(1.0), Gaussian(3.0), Laplace(1.0)):
+        solution = Eigh().solve(gram(kernel, X), X[:, 0].sin(), alpha)
+        assert solution.converged
+        assert solution.residual < 1e-6
+        assert solution.residual <= 1e-10 or "entries of the Gram matrix are rounded to 1e-07" in solution.reason
+
+
+def test_a_solution_that_is_not_one_comes_with_a_reason():
+    spectrum = Eigh().prepare(MatrixSystem(Laplace(1.0)(duplicated_rows()[:12])))
+    wrong = replace(spectrum, vectors=spectrum.vectors.flip(1)).solve(torch.ones(12), 1.0)
+    assert not wrong.converged
+    assert "the backward error is above 1e-10" in wrong.reason
 
 
 def test_the_zero_matrix_has_rank_zero_and_the_zero_solution():

@@ -9,13 +9,18 @@ import torch
 
 from mercer.kernels import Gaussian, Laplace
 from mercer.operators import Weighted, gram
-from mercer.solvers import Cholesky, Eigh, get_solver, ridge_solve
+from mercer.solvers import SOLVERS, Cholesky, Eigh, Solution, get_solver, ridge_solve
 from mercer.testing.solvers import MatrixSystem, check_solver, true_backward_error
 
 
-@pytest.mark.parametrize("name", ["cholesky", "eigh"])
-def test_exact_solvers_keep_the_laws(name):
-    check_solver(get_solver(name))
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_every_solver_keeps_the_laws_with_its_own_settings(name):
+    check_solver(get_solver(name), n=20)
+
+
+@pytest.mark.parametrize("options", [{"preconditioner": "nystrom"}, {"preconditioner": None, "max_iter": 50}])
+def test_options_keep_the_laws(options):
+    check_solver(get_solver("pcg", **options), n=20)
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,14 @@ class Tampered:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda s: replace(s, value=s.value * (1 + 1e-6)), "backward error"),
+        (lambda s: replace(s, value=s.value * (1 + 1e-6)), "which is too small: the backward error is"),
+        (lambda s: replace(s, value=s.value * (1 + 1e-6), residual=5e-7), "says it converged with a backward error"),
+        (lambda s: replace(s, residual=0.9), "reports a residual of 9.0e-01, which is too large"),
+        (
+            lambda s: replace(s, converged=False, reason="too hard"),
+            "did not converge, as every solver has to: too hard",
+        ),
+        (lambda s: replace(s, value=s.value.float()), "which is too small"),
         (lambda s: replace(s, value=s.value * torch.nan), "not finite"),
         (lambda s: replace(s, value=s.value.reshape(-1)), "shape"),
         (lambda s: replace(s, converged=False, reason=""), "no reason"),
@@ -41,6 +53,107 @@ class Tampered:
 def test_check_solver_sees_a_wrong_solver(change, complaint):
     with pytest.raises(AssertionError, match=complaint):
         check_solver(Tampered(change))
+
+
+def a_solution(value, converged, residual, reason="too hard"):
+    return Solution("mine", converged, residual, reason=reason, value=value)
+
+
+def relative_residual(A, x, B, alpha):
+    x, b = x.reshape(len(B), -1), B.reshape(len(B), -1)
+    return float(((b - A.matrix @ x - alpha * x).norm(dim=0) / b.norm(dim=0)).max())
+
+
+@dataclass(frozen=True)
+class Made:
+    """A solver that is a function."""
+
+    solve: object
+
+
+def given_back(A, B, alpha):
+    return a_solution(B.clone(), False, relative_residual(A, B, B, alpha))
+
+
+@pytest.mark.parametrize(
+    ("solve", "complaint"),
+    [
+        (given_back, "did not converge, as every solver has to"),
+        (lambda A, B, alpha: replace(given_back(A, B, alpha), residual=0.0), "which is too small"),
+        (lambda A, B, alpha: replace(given_back(A, B, alpha), residual=1e6), "which is too large"),
+        (lambda A, B, alpha: a_solution(torch.zeros_like(B), False, 1.0), "did not converge, as every solver has to"),
+        (lambda A, B, alpha: a_solution(B * torch.nan, False, 0.5), "for a value that is not finite"),
+        (lambda A, B, alpha: a_solution(B * torch.nan, False, torch.inf), "did not converge, as every solver has to"),
+    ],
+)
+def test_check_solver_sees_useless_and_lying_solvers(solve, complaint):
+    with pytest.raises(AssertionError, match=complaint):
+        check_solver(Made(solve))
+
+
+def test_check_solver_sees_a_tolerance_that_is_none_and_an_object_that_is_no_solver():
+    class Anything:
+        tol = 0.99
+
+        def solve(self, A, B, alpha):
+            return a_solution(0.5 * B / (1 + torch.as_tensor(alpha)), True, 0.5)
+
+    with pytest.raises(AssertionError, match="above 1e-02"):
+        check_solver(Anything())
+    with pytest.raises(AssertionError, match="has no solve"):
+        check_solver(object())
+
+
+def test_check_solver_sees_a_solver_that_takes_one_alpha_for_all():
+    def careless(A, B, alpha):
+        first = float(torch.as_tensor(alpha, dtype=torch.float64).reshape(-1)[0])
+        return Cholesky().solve(A, B, first)
+
+    with pytest.raises(AssertionError, match="one alpha per column"):
+        check_solver(Made(careless))
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0])
+def test_check_solver_accepts_an_honest_solver_that_gives_up_on_hard_systems(size):
+    def solve(A, B, alpha):
+        smallest = float(torch.as_tensor(alpha).min())
+        values = torch.linalg.eigvalsh(A.matrix) + smallest
+        if values[0] > 0.1 * values[-1]:
+            return Cholesky().solve(A, B, alpha)
+        x = size * B
+        return a_solution(x, False, relative_residual(A, x, B, alpha))
+
+    check_solver(Made(solve))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e160, 1e300])
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_solutions_scale_with_their_targets(name, size):
+    X = torch.randn(80, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    A, B, sizes = MatrixSystem(Laplace()(X)), X.sin(), torch.tensor([size, 1.0], dtype=torch.float64)
+    plain, scaled = (get_solver(name).solve(A, B * s, 2.0) for s in (torch.ones(2), sizes))
+    assert plain.converged
+    assert scaled.converged
+    assert scaled.residual == pytest.approx(plain.residual, rel=1e-6, abs=1e-15)
+    assert scaled.iterations == plain.iterations
+    torch.testing.assert_close(scaled.value / sizes, plain.value, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+@pytest.mark.parametrize("name", ["eigenpro", "gd"])
+def test_descents_without_a_ridge_scale_with_their_targets(name, size):
+    X = torch.randn(80, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    A, b, solver = MatrixSystem(Laplace()(X)), X[:, 0].sin(), get_solver(name, validation=0.1, max_iter=30)
+    plain, scaled = solver.solve(A, b), solver.solve(A, b * size)
+    assert (scaled.converged, scaled.iterations) == (plain.converged, plain.iterations)
+    torch.testing.assert_close(scaled.value / size, plain.value, rtol=1e-10, atol=1e-12)
+
+
+def test_a_warm_start_is_scaled_with_its_targets():
+    X = torch.randn(80, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    A, b = MatrixSystem(Laplace()(X)), 1e-200 * X[:, 0].sin()
+    found = get_solver("pcg").solve(A, b, 2.0)
+    assert get_solver("pcg", warm_start=found.value).solve(A, b, 2.0).iterations == 0
 
 
 def test_check_solver_sees_a_solver_that_overwrites_its_input():
@@ -62,7 +175,8 @@ def test_check_solver_sees_a_solver_that_accepts_indefinite_systems():
             eye = torch.eye(len(B), dtype=torch.float64)
             x = [torch.linalg.solve(A.dense().double() + a * eye, b) for a, b in zip(alphas, columns, strict=True)]
             good = Cholesky().solve(MatrixSystem(torch.eye(1)), torch.ones(1), 1.0)
-            return replace(good, value=torch.stack(x, 1).reshape(B.shape), residual=1e-15)
+            value = torch.stack(x, 1).reshape(B.shape)
+            return replace(good, value=value, residual=true_backward_error(A.dense(), value, B, alpha))
 
     with pytest.raises(AssertionError, match="not positive definite"):
         check_solver(Careless())

@@ -129,17 +129,18 @@ class Iterations:
         self,
         tol: float,
         max_iter: int | None = None,
+        what: str = "relative residual",
         *,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.tol, self.max_iter, self.stream, self.clock = tol, max_iter, stream, clock
+        self.tol, self.max_iter, self.what, self.stream, self.clock = tol, max_iter, what, stream, clock
         self.first: tuple[int, float, float] | None = None
 
     def __call__(self, iteration: int, residual: float) -> None:
         """Called after each iteration."""
         now = self.clock()
-        words = f"iteration {iteration}: relative residual {residual:.2e}"
+        words = f"iteration {iteration}: {self.what} {residual:.2e}"
         if self.first is None:
             self.first = (iteration, residual, now)
         else:

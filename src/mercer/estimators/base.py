@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Self, TypeVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +14,24 @@ from mercer.core.errors import MercerError
 from mercer.core.persistence import save
 from mercer.core.report import Report
 from mercer.kernels import Kernel, as_kernel
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def all_or_nothing(method: Method) -> Method:
+    """Make a method that fits leave the estimator as it was when it fails or is interrupted."""
+
+    @wraps(method)
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(Method, fit)
 
 
 class KernelEstimator(BaseEstimator):

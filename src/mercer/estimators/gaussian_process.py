@@ -15,6 +15,7 @@ from mercer.core.errors import InputError
 from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
+from mercer.estimators.base import all_or_nothing
 from mercer.estimators.data import prediction_rows, training_data
 from mercer.estimators.gaussian_process_model import GaussianProcessModel, check_variances
 from mercer.estimators.gaussian_process_plot import process_plot
@@ -147,6 +148,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         self.max_iter = max_iter
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these."""
         self._check_settings()
@@ -156,6 +158,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         self._fit(data, shared, row_noise)
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, noise: Any = None) -> Self:
         """Condition on more rows, with kernel and noise as they are: equal to a refit to all rows with these.
 

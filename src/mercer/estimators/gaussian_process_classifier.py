@@ -18,7 +18,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
-from mercer.estimators.base import KernelEstimator
+from mercer.estimators.base import KernelEstimator, all_or_nothing
 from mercer.estimators.data import Seen, prediction_rows, training_data
 from mercer.estimators.gaussian_process_classifier_plot import probabilities_plot
 from mercer.estimators.gaussian_process_classifier_report import labels_report
@@ -143,6 +143,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         self.max_iter = max_iter
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyperparameters from rows X (n, d) and labels y (n,), and condition on these."""
         self._check_settings()
@@ -163,7 +164,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         )
         self._restore(posterior, likelihood)
         if not posterior.report.converged:
-            warnings.warn(f"GaussianProcessClassifier: {posterior.report}", ConvergenceWarning, stacklevel=2)
+            warnings.warn(f"GaussianProcessClassifier: {posterior.report}", ConvergenceWarning, stacklevel=3)
         return self
 
     def predict(self, X: Any) -> Any:

@@ -191,7 +191,7 @@ class GaussianProcessModel(KernelEstimator):
     def _keep(self, posterior: Posterior) -> None:
         self._restore(posterior, self._likelihood_of(posterior))
         if not posterior.report.converged:
-            warnings.warn(f"GaussianProcessRegressor: {posterior.report}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"GaussianProcessRegressor: {posterior.report}", ConvergenceWarning, stacklevel=5)
 
     def _likelihood_of(self, posterior: Posterior) -> float:
         """The log marginal likelihood in the units of the targets."""

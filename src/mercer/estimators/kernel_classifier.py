@@ -16,6 +16,7 @@ from mercer.core.errors import InputError, MercerError
 from mercer.core.losses import Loss, Multinomial, PiecewiseLinear, Squared, get_loss
 from mercer.core.persistence import register
 from mercer.core.report import Report
+from mercer.estimators.base import all_or_nothing
 from mercer.estimators.calibration import Calibration, calibrate
 from mercer.estimators.classifier_plot import classifier_plot
 from mercer.estimators.data import TrainingData, prediction_rows, training_data
@@ -126,6 +127,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
         self.landmarks = landmarks
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
         kernel = as_kernel(self.kernel)

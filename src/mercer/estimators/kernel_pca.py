@@ -16,6 +16,7 @@ from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
 from mercer.core.results import SolverReport
+from mercer.estimators.base import all_or_nothing
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.principal_state import principal_arrays, principal_from_arrays
 from mercer.estimators.transformer import MapTransformer, checked_count
@@ -24,8 +25,8 @@ from mercer.features.pre_image import fixed_point_pre_images
 from mercer.features.principal import principal_subspace_of_landmarks
 from mercer.kernels import Gaussian, Kernel
 from mercer.plots import coordinates
-from mercer.solvers import choose_landmarks
 from mercer.solvers.choose import landmark_count
+from mercer.solvers.landmarks import check_landmarks, choose_landmarks
 
 
 @register
@@ -123,11 +124,13 @@ class KernelPCA(MapTransformer):
     _coordinates: Tensor | None  # of the training rows, while fit_transform needs them
     _regression: tuple[KernelRidge, Tensor] | None
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of the rows of X; y is ignored."""
         self._fit(X)
         return self
 
+    @all_or_nothing
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Find the components of the rows of X and give their coordinates."""
         found = self._fit(X)
@@ -210,8 +213,9 @@ class KernelPCA(MapTransformer):
             raise InputError("landmarks are chosen among rows, which a precomputed kernel does not have.")
         how = "uniform" if self.landmarks is None else self.landmarks
         given = None if self.n_landmarks is None else checked_count(self.n_landmarks, "n_landmarks")
-        m = landmark_count(len(rows), given, "nystrom", self.memory_budget, place["device"])
-        chosen = choose_landmarks(kernel, rows, m, how, self._seed)
+        given, most = check_landmarks(how, given), len(rows) if isinstance(how, str) else len(how)
+        m = landmark_count(most, given, "nystrom", self.memory_budget, place["device"])
+        chosen = choose_landmarks(kernel, rows, m, how, self._seed, memory_budget=self.memory_budget)
         self._note = chosen.note
         nystrom = NystromMap.of(kernel, chosen.points, **place)
         return principal_subspace_of_landmarks(nystrom, rows, count, center=self.center)
@@ -221,7 +225,7 @@ class KernelPCA(MapTransformer):
         self._set_values(found.values, found.total)
         self.solver_report_ = found.report
         if not found.report.converged:
-            warnings.warn(f"KernelPCA: {found.report}", ConvergenceWarning, stacklevel=5)
+            warnings.warn(f"KernelPCA: {found.report}", ConvergenceWarning, stacklevel=6)
 
     def _set_values(self, values: Tensor, total: float) -> None:
         self._total = total

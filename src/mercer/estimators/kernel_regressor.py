@@ -18,6 +18,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.core.losses import Loss, PiecewiseLinear, Quantile, get_loss
 from mercer.core.persistence import register
 from mercer.core.report import Report
+from mercer.estimators.base import all_or_nothing
 from mercer.estimators.data import TrainingData, prediction_rows, training_data
 from mercer.estimators.loss_model import LossModel
 from mercer.estimators.loss_report import regressor_report
@@ -124,6 +125,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
         self.landmarks = landmarks
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,)."""
         kernel = as_kernel(self.kernel)
@@ -133,7 +135,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
             raise InputError(f"y has {whole.targets.shape[1]} columns; KernelRegressor has one target.")
         if not whole.one_target:
             words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
-            warnings.warn(words, DataConversionWarning, stacklevel=2)
+            warnings.warn(words, DataConversionWarning, stacklevel=3)
             whole = replace(whole, one_target=True)
         kinked = isinstance(losses[0], PiecewiseLinear)
         scale = float(whole.targets.std(correction=0)) if kinked else 1.0

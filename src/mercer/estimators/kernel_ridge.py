@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -15,11 +17,13 @@ from torch import Tensor
 from mercer.core.arrays import restore
 from mercer.core.engines import using_engine
 from mercer.core.errors import InputError
+from mercer.core.memory import resolve_budget
 from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.core.rows import DaskRows, RowSource, is_dask
 from mercer.core.seeding import as_seed
 from mercer.estimators.alpha import checked_alpha, checked_alphas
+from mercer.estimators.base import all_or_nothing
 from mercer.estimators.data import check_features, prediction_rows, sampled_data, training_data
 from mercer.estimators.expansion import Features
 from mercer.estimators.influence import Influence, most_influential
@@ -27,13 +31,14 @@ from mercer.estimators.ridge_few import RunningSums, choose_expansion, fit_few, 
 from mercer.estimators.ridge_model import RidgeModel
 from mercer.estimators.ridge_plot import ridge_plot
 from mercer.estimators.ridge_report import ridge_report
-from mercer.estimators.ridge_rows import fit_rows
+from mercer.estimators.ridge_rows import fit_rows, solve_rows
 from mercer.estimators.ridge_state import ridge_from_state, ridge_state
 from mercer.estimators.scores import ScoreMixin
 from mercer.estimators.spread import predicted_later, spread_values
 from mercer.kernels import Kernel, as_kernel
 from mercer.rkhs import RKHSFunction
-from mercer.solvers import SOLVERS, ridge_solve
+from mercer.solvers import SOLVERS
+from mercer.solvers.choose import memory_needed
 
 MERGEABLE = ("nystrom", "random_features")
 """Solvers whose sums over rows can be continued."""
@@ -142,6 +147,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         self.client = client
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t), or to a `RowSource` that has both.
 
@@ -185,6 +191,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         return self
 
     @available_if(lambda self: self.solver in MERGEABLE)
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to a fit on landmarks or random features; the result is that of one fit to all rows so far.
 
@@ -193,6 +200,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         """
         kernel = as_kernel(self.kernel)
         begun = hasattr(self, "solver_report_")
+        if begun and self._solver != self.solver:
+            raise InputError(f"partial_fit cannot continue a fit by solver={self._solver!r}: start from a new model.")
         if begun and self._sums is None:
             raise InputError("partial_fit cannot continue a model that was read from a file: its sums are not there.")
         whole = training_data(self, kernel, X, y, sample_weight, reset=not begun)
@@ -254,13 +263,17 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         """
         check_is_fitted(self)
         data = self._all_rows("label_weights")
-        system = self._system()
         cross = self._place().gram(self.kernel_, prediction_rows(self, self.kernel_, X), data.rows).dense()
+        system, solver = self._system(), self.solver_report_.solver
+        budget = resolve_budget(self.memory_budget, self._device())
+        if solver == "pcg" and memory_needed(len(data.rows), "cholesky", len(cross)) <= budget:
+            system, solver = self._system(torch.float64), "cholesky"
         rhs = system.scale * system.select(cross.T)
-        alphas = np.atleast_1d(self.alpha_).tolist()
-        solver = self.solver_report_.solver
-        options = self._options(solver, len(data.rows))
-        each = [system.coefficients(ridge_solve(system.operator, rhs, a, solver, **options).value).T for a in alphas]
+        solutions = [solve_rows(self, system, rhs, a, solver) for a in np.atleast_1d(self.alpha_).tolist()]
+        for solution in solutions:
+            if not solution.converged:
+                warnings.warn(f"KernelRidge.label_weights: {solution}", ConvergenceWarning, stacklevel=2)
+        each = [system.coefficients(solution.value).T for solution in solutions]
         return restore(each[0] if isinstance(self.alpha_, float) else torch.stack(each, dim=2), X)
 
     def influential(self, X: Any, k: int = 10) -> Influence:

@@ -32,7 +32,7 @@ from mercer.selection.loss_alpha import LeftOut, fold_numbers, left_out, loss_al
 from mercer.solvers.choose import choose_for_loss, landmark_count
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
-from mercer.solvers.landmarks import choose_landmarks
+from mercer.solvers.landmarks import check_landmarks, choose_landmarks
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Objective
@@ -147,10 +147,7 @@ class LossModel(KernelEstimator):
     def _begin(self, kernel: Kernel, whole: TrainingData) -> tuple[Problem, str]:
         data, places = whole.positive(kernel.domain == "matrix")
         self._seen, self._seed = whole.seen, as_seed(self.random_state)
-        given = None if isinstance(self.landmarks, str) else len(self.landmarks)
-        m = self.n_landmarks if given is None else given
-        if m is not None and (isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1):
-            raise InputError(f"n_landmarks={m!r}: must be an integer >= 1, or None to choose.")
+        m = check_landmarks(self.landmarks, self.n_landmarks)
         self._where, reason = choose_for_loss(len(data.rows), self.solver, self.memory_budget, self._device(), m)
         self.kernel_ = resolve(kernel.bind(data.rows.names), data.rows, data.weights, seed=self._seed)
         return self._problem(data, places, len(whole.rows), whole.rows), reason
@@ -160,8 +157,10 @@ class LossModel(KernelEstimator):
         if self._where == "nystrom":
             if self.kernel_.domain == "matrix":
                 raise InputError("solver='nystrom' chooses landmarks among rows, which a precomputed kernel has not.")
-            m = landmark_count(len(data.rows), self.n_landmarks, "nystrom", self.memory_budget, place.device)
-            chosen = choose_landmarks(self.kernel_, data.rows, m, self.landmarks, self._seed, data.weights)
+            given, budget = check_landmarks(self.landmarks, self.n_landmarks), self.memory_budget
+            most = len(data.rows) if isinstance(self.landmarks, str) else len(self.landmarks)
+            m = landmark_count(most, given, "nystrom", budget, place.device)
+            chosen = choose_landmarks(self.kernel_, data.rows, m, self.landmarks, self._seed, data.weights, budget)
             centres = Centres(self.kernel_, chosen.points, chosen.note)
             span: Any = FewSpan.of(centres.blocks(data, place), centres.penalty(place), self.memory_budget)
             return Problem(data, places, n_rows, span, centres)
@@ -190,7 +189,7 @@ class LossModel(KernelEstimator):
         steps = sum(found.iterations for found in minima)
         self.solver_report_ = worst.report(reason=words, seconds=seconds, iterations=steps)
         if not worst.converged:
-            warnings.warn(f"{type(self).__name__}: {self.solver_report_}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{type(self).__name__}: {self.solver_report_}", ConvergenceWarning, stacklevel=5)
         intercept = torch.cat([found.intercept for found in minima])
         self._restore_fit(problem.centres, problem.coefficients(minima), intercept)
 

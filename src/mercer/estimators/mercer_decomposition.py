@@ -16,6 +16,7 @@ from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
 from mercer.core.results import SolverReport
+from mercer.estimators.base import all_or_nothing
 from mercer.estimators.principal_state import principal_arrays, principal_from_arrays
 from mercer.estimators.transformer import FeatureTransformer, checked_count
 from mercer.features import KernelProjection, principal_subspace
@@ -96,6 +97,7 @@ class MercerDecomposition(FeatureTransformer):
     eigenvalues_: Any
     solver_report_: SolverReport
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Any:
         """Decompose the kernel on the rows of X; y is ignored."""
         self._torch_in = isinstance(X, Tensor)
@@ -147,7 +149,7 @@ class MercerDecomposition(FeatureTransformer):
         found = principal_subspace(kernel, rows, count, center=False, **options, **self._place(rows))
         self.solver_report_ = found.report
         if not found.report.converged:
-            warnings.warn(f"MercerDecomposition: {found.report}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"MercerDecomposition: {found.report}", ConvergenceWarning, stacklevel=6)
         kept = found.values > 0
         kept[0] = True
         projection, n = found.projection, len(rows)

@@ -10,6 +10,7 @@ from mercer.core.arrays import Points
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
+from mercer.estimators.base import all_or_nothing
 from mercer.estimators.state import float_array, plain_objects, read_names, read_points
 from mercer.estimators.transformer import FeatureTransformer, checked_count
 from mercer.features import NystromMap
@@ -90,13 +91,14 @@ class NystromFeatures(FeatureTransformer):
         if kernel.domain == "matrix":
             raise InputError("NystromFeatures chooses landmarks among rows, which a precomputed kernel does not have.")
         count = checked_count(self.n_components, "n_components")
-        chosen = choose_landmarks(kernel, rows, count, self.landmarks, self._seed)
+        chosen = choose_landmarks(kernel, rows, count, self.landmarks, self._seed, memory_budget=self.memory_budget)
         made = NystromMap.of(kernel, chosen.points, **self._place(chosen.points))
         self._note = chosen.note
         if made.n_features < len(chosen):
             self._note += f", {made.n_features} of them independent to rounding"
         return made
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Any:
         """Choose the landmarks among the rows of X; y is ignored."""
         self._torch_in = isinstance(X, Tensor)

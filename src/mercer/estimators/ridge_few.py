@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.core.checkpoint import Checkpoint, State
 from mercer.core.engines import Arrays, Engine
 from mercer.core.errors import InputError
+from mercer.core.memory import require
 from mercer.core.progress import counted
 from mercer.core.results import Solution
 from mercer.core.rows import RowSource
@@ -25,7 +28,7 @@ from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.solvers.choose import landmark_count
 from mercer.solvers.falkon import Falkon
 from mercer.solvers.landmarks import choose_landmarks
-from mercer.solvers.nystrom import NystromSpectrum, NystromSums, sums_over, whitening
+from mercer.solvers.nystrom import NystromSpectrum, NystromSums, rounding_of, sums_over, whitening
 from mercer.solvers.random_features import FourierFeatures
 from mercer.solvers.row_blocks import Block
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from mercer.estimators.ridge_model import RidgeModel
 
 N_FEATURES = 1000
+FEATURE_MATRICES = 7
+"""p x p float64 matrices at the peak of a fit on p features."""
 HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")
 """Parameters that do not change what is computed."""
 
@@ -41,14 +46,28 @@ def choose_expansion(model: RidgeModel, data: TrainingData, solver: str, n: int 
     """The landmarks or features that the model's parameters ask for; `data` are all n rows, or some of them."""
     place = model._place()
     if solver == "random_features":
-        count = N_FEATURES if model.n_features is None else model.n_features
+        count = _feature_count(model.n_features, model._left_beside_rows())
         features = FourierFeatures.draw(model.kernel_, data.rows, count, model._seed)
         return Features(features, f"{features.n_features:,} random features")
     if model.kernel_.domain == "matrix":
         raise InputError(f"solver={solver!r} chooses landmarks among rows, which a precomputed kernel does not have.")
-    m = landmark_count(n or len(data.rows), model.n_landmarks, solver, model._left_beside_rows(), place.device)
-    chosen = choose_landmarks(model.kernel_, data.rows, m, model.landmarks, model._seed, data.weights)
+    given, budget = model._checked_landmarks(), model._left_beside_rows()
+    most = (n or len(data.rows)) if isinstance(model.landmarks, str) else len(model.landmarks)
+    m = landmark_count(most, given, solver, budget, place.device)
+    here = budget if place.device.type == "cpu" else model.memory_budget
+    chosen = choose_landmarks(model.kernel_, data.rows, m, model.landmarks, model._seed, data.weights, here)
     return Centres(model.kernel_, chosen.points, chosen.note)
+
+
+def _feature_count(given: Any, budget: int) -> Any:
+    """How many random features to draw: as many as given, else 1,000, fewer where memory is short."""
+    fitting = math.isqrt(budget // (8 * FEATURE_MATRICES))
+    if given is None:
+        return max(2, min(N_FEATURES, fitting))
+    if isinstance(given, int | np.integer):
+        what = f"n_features={given:,}, which takes {FEATURE_MATRICES} matrices of that size,"
+        require(8 * FEATURE_MATRICES * int(given) ** 2, budget, what, f"At most {fitting:,} features fit.")
+    return given
 
 
 def fit_few(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor | None, solver: str) -> RidgeFit:
@@ -121,9 +140,9 @@ def fit_blocks(
         sums.add_with_checkpoint(blocks, checkpoint, model.verbose, again=isinstance(alpha, str))
     elif isinstance(blocks, StreamedBlocks):
         for block in blocks:  # the same sums of sums as with a checkpoint, to the last bit
-            sums.add([block])
+            sums = sums.add([block])
     else:
-        sums.add(counted(blocks, n, "sums", shown=model.verbose, size=lambda block: len(block.targets)))
+        sums = sums.add(counted(blocks, n, "sums", shown=model.verbose, size=lambda block: len(block.targets)))
     if isinstance(alpha, str):
         spectrum = sums.spectrum()
         path = select_alpha_of_few(spectrum, blocks, alphas, alpha)
@@ -138,7 +157,8 @@ def fit_blocks(
 class RunningSums:
     """The sums of a fit on few functions, of the `working` ones, and the basis that makes their penalty the identity.
 
-    The working functions are those of the expansion, or orthonormal ones where these are close to dependent.
+    The working functions are those of the expansion, or orthonormal ones where these are close to dependent. `coarse`
+    where their values are float32.
     """
 
     expansion: Expansion
@@ -146,6 +166,7 @@ class RunningSums:
     penalty: Tensor | None
     basis: Tensor | None
     sums: NystromSums | None = None
+    coarse: bool = False
 
     @classmethod
     def begin(cls, expansion: Expansion, place: Placement, saved: State | None = None) -> RunningSums:
@@ -154,10 +175,11 @@ class RunningSums:
         if penalty is None:
             return cls(expansion, expansion, None, None)
         known = None if saved is None else saved[1].get("basis")
-        basis = whitening(penalty, torch.finfo(torch.float64).eps) if known is None else known.to(penalty)
-        if well_conditioned(basis):
+        rounding = rounding_of(place.dtype, len(penalty))
+        basis = whitening(penalty, rounding) if known is None else known.to(penalty)
+        if well_conditioned(basis) or basis.shape[1] == 0:
             return cls(expansion, expansion, penalty, basis)
-        return cls(expansion, Orthonormal(expansion, basis), None, None)
+        return cls(expansion, Orthonormal(expansion, basis), None, None, coarse=place.dtype != torch.float64)
 
     def to_arrays(self) -> Arrays:
         """The sums and what they are sums of, which a file can hold."""
@@ -168,10 +190,9 @@ class RunningSums:
         return {"basis": self.working.basis} if isinstance(self.working, Orthonormal) else {}
 
     def add(self, blocks: Iterable[Block]) -> RunningSums:
-        """The sums with more rows."""
+        """The sums with more rows; these stay as they are."""
         more = NystromSums.of(blocks)
-        self.sums = more if self.sums is None else self.sums.merge(more)
-        return self
+        return replace(self, sums=more if self.sums is None else more.merge(self.sums))
 
     def add_with_checkpoint(
         self, blocks: StreamedBlocks, checkpoint: Checkpoint, verbose: bool, again: bool = False
@@ -241,8 +262,10 @@ class RunningSums:
         coef = solution.value
         if isinstance(self.working, Orthonormal):
             coef = self.working.basis @ coef
-            rank, m = self.working.basis.shape[1], len(self.working.basis)
-            if rank < m:
-                words = f"{rank} of {m} landmarks are independent to rounding"
-                solution = replace(solution, reason="; ".join(filter(None, [words, solution.reason])))
+            m, rank = self.working.basis.shape
+            words = [f"{rank} of {m} landmarks are independent to rounding"] if rank < m else []
+            if self.coarse:
+                times = float(self.working.basis.norm(dim=0).max())
+                words.append(f"the rounding of float32 kernel values is magnified up to {times:,.0f} times")
+            solution = replace(solution, reason="; ".join(filter(None, [*words, solution.reason])))
         return RidgeFit(self.expansion, coef, alpha, solution, path, loo, self)

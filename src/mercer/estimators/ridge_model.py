@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,14 @@ from mercer.core.rows import RowSource, read_ahead
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.data import Seen, TrainingData
-from mercer.estimators.expansion import Expansion, Features, Placement
+from mercer.estimators.expansion import Centres, Expansion, Features, Placement
 from mercer.estimators.ridge_system import RidgeSystem
 from mercer.kernels import Kernel, resolve
+from mercer.kernels.pair import DiagonalPair
 from mercer.selection import AlphaPath, Tuned, loo_predictions, tune_kernel
 from mercer.solvers import SOLVERS, Cholesky, Eigh, choose
-from mercer.solvers.choose import MANY_LANDMARKS, landmark_count
-from mercer.solvers.landmarks import POOL
+from mercer.solvers.choose import landmark_count, landmark_solver
+from mercer.solvers.landmarks import POOL, check_landmarks
 from mercer.solvers.ridge import ITERATIVE
 from mercer.solvers.row_blocks import working_bytes
 
@@ -40,6 +42,12 @@ SINGLE = ITERATIVE | {"falkon"}
 
 FEWEST_SAMPLED = 20_000
 """Rows of a source that medians and tuning see at least."""
+
+DESCENTS = frozenset({"eigenpro", "gd"})
+"""Solvers that without a ridge stop where rows held out are predicted best."""
+
+ROUNDED = 1e-5
+"""Share of a prediction's size that the rounding of float32 may take before it is made again in float64."""
 
 HOLD_OUT_FROM = 50
 """Rows from which a descent holds some out to know when to stop."""
@@ -89,6 +97,7 @@ class RidgeModel(KernelEstimator):
                 f"checkpoint={self.checkpoint!r} is for rows that are read in parts: "
                 "wrap arrays in mercer.rows.ArrayRows."
             )
+        self._check_iterations()
         for name in ("dual_coef_", "X_fit_", "coef_", "features_"):
             self.__dict__.pop(name, None)
         self._data = self._sums = self._loo = None
@@ -101,7 +110,12 @@ class RidgeModel(KernelEstimator):
             self._seen = replace(self._seen, n_rows=streamed.n_rows)
             n, solver = streamed.n_rows, self._streamed_solver(alpha, landmarks)
         few = {"n_landmarks": landmarks, "n_features": self.n_features}
-        self._solver, reason = choose(n, t, alpha, solver, self.memory_budget, self._device(), **few)
+        budget, device = self.memory_budget, self._device()
+        self._solver, reason = choose(n, t, alpha, solver, budget, device, **few)
+        if solver == "auto" and self._solver == "nystrom" and landmarks is None and self._domain() == "matrix":
+            choose(
+                n, t, alpha, "eigh", budget, device
+            )  # a matrix has no rows to choose landmarks from: says what would fit
         if self.solver == "auto" and streamed is not None:
             reason = "chosen because the rows are read in parts"
         return self._solver, reason
@@ -125,7 +139,7 @@ class RidgeModel(KernelEstimator):
         if self.solver == "auto":
             if self.n_features is not None:
                 return "random_features"
-            return "falkon" if (landmarks or 0) > MANY_LANDMARKS and not isinstance(alpha, str) else "nystrom"
+            return landmark_solver(landmarks or 0, alpha)
         if self.solver in SOLVERS:
             raise InputError(
                 f"solver={self.solver!r} needs all rows in memory: pass arrays, or use solver='nystrom', 'falkon' or "
@@ -140,13 +154,21 @@ class RidgeModel(KernelEstimator):
         spread = isinstance(self.landmarks, str) and self.landmarks != "uniform"
         return max(FEWEST_SAMPLED, (POOL if spread else 1) * m)
 
+    def _check_iterations(self) -> None:
+        if isinstance(self.tol, bool) or not isinstance(self.tol, numbers.Real) or not 0 < self.tol < 1:
+            raise InputError(f"tol={self.tol!r}: must be a number > 0 and < 1.")
+        most = self.max_iter
+        if most is not None and (isinstance(most, bool) or not isinstance(most, numbers.Integral) or most < 1):
+            raise InputError(f"max_iter={most!r}: must be an integer >= 1, or None for the solver's own.")
+
     def _checked_landmarks(self) -> int | None:
-        given = self.n_landmarks
-        if isinstance(self.landmarks, str):
-            if given is not None and (isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1):
-                raise InputError(f"n_landmarks={given!r}: must be an integer >= 1, or None to choose.")
-            return given
-        return len(self.landmarks)
+        count = check_landmarks(self.landmarks, self.n_landmarks)
+        named = isinstance(self.landmarks, str)
+        if self.solver in (*SOLVERS, "random_features") and not (named and self.landmarks == "uniform"):
+            what = f"landmarks={self.landmarks!r}" if named else f"landmarks, given as {count} points,"
+            verb = "has" if named else "have"
+            raise InputError(f"{what} {verb} no meaning for solver={self.solver!r}: use 'nystrom' or 'falkon'.")
+        return count
 
     def _resolve_kernel(self, kernel: Kernel, data: TrainingData, alpha: Any) -> None:
         self.kernel_ = resolve(kernel.bind(data.rows.names), data.rows, data.weights, seed=self._seed)
@@ -163,7 +185,7 @@ class RidgeModel(KernelEstimator):
         words = "; ".join(filter(None, [reason, expansion.note, solution.reason]))
         self.solver_report_ = solution.report(solver=self._solver, reason=words, seconds=seconds)
         if not solution.converged:
-            warnings.warn(f"KernelRidge: {self.solver_report_}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"KernelRidge: {self.solver_report_}", ConvergenceWarning, stacklevel=4)
         self.alpha_path_, self._loo, self._sums = fitted.path, fitted.loo, fitted.sums
         self._restore_fit(expansion, fitted.coef, alpha)
 
@@ -183,9 +205,20 @@ class RidgeModel(KernelEstimator):
 
     def _values(self, rows: Points) -> Tensor:
         """The fitted function, of shape (m,) or (m, t)."""
-        operator = self._expansion.at(rows, self._place())
-        values = operator.matmul(self._coef.to(operator.device))
+        values = self._at(rows, self._place())
         return values.reshape(len(values)) if self._seen.one_target else values
+
+    def _at(self, rows: Points, place: Placement) -> Tensor:
+        """The fitted function in the precision of `place`, in float64 where large coefficients magnify its rounding."""
+        operator = self._expansion.at(rows, place)
+        values: Tensor = operator.matmul(self._coef.to(operator.device))
+        if operator.dtype != torch.float32 or self.dtype != "auto" or not isinstance(self._expansion, Centres):
+            return values
+        peak = self.kernel_.on(DiagonalPair(self._expansion.points.take(slice(0, 100)))).abs().max()
+        rounding = torch.finfo(torch.float32).eps * float(peak) * self._coef.norm(dim=0).to(values.device)
+        if bool((rounding <= ROUNDED * values.square().mean(0).sqrt()).all()):
+            return values
+        return self._at(rows, replace(place, dtype=torch.float64))
 
     def _values_of(self, source: RowSource) -> Tensor:
         """The fitted function at the rows of a source, part after part."""
@@ -204,7 +237,7 @@ class RidgeModel(KernelEstimator):
         solver = self.solver_report_.solver
         if self._data is None:
             raise InputError(f"{what} needs every training row, but solver={solver!r} does not keep them.")
-        if solver in ("eigenpro", "gd"):
+        if solver in DESCENTS:
             raise InputError(f"{what} has no closed form for a descent that stops early, solver={solver!r}.")
         return self._data
 
@@ -240,17 +273,19 @@ class RidgeModel(KernelEstimator):
         """What an iterative solver is told; nothing for a direct one."""
         if solver not in SINGLE:
             return {}
-        callback = Iterations(self.tol, self.max_iter) if self.verbose else None
-        options: dict[str, Any] = {"tol": self.tol, "seed": self._seed, "callback": callback}
+        options: dict[str, Any] = {"tol": self.tol, "seed": self._seed}
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
         if solver == "pcg":
             options["memory_budget"] = self.memory_budget
-        if solver == "eigenpro":
-            options["validation"] = 0.1 if n >= HOLD_OUT_FROM else 0.0
-        if solver == "gd" and n >= HOLD_OUT_FROM and not np.any(self.alpha):
-            options["validation"] = 0.1
-        return options
+        if solver == "falkon":
+            options["refine"] = self.dtype == "auto"
+        what = "relative residual"
+        if solver in DESCENTS:
+            no_ridge = not isinstance(self.alpha, str) and not np.any(self.alpha)
+            options["validation"] = 0.1 if n >= HOLD_OUT_FROM and no_ridge else 0.0
+            what = "error on rows held out" if options["validation"] else what
+        return options | {"callback": Iterations(self.tol, self.max_iter, what) if self.verbose else None}
 
     def _system(self, dtype: torch.dtype | None = None) -> RidgeSystem:
         data, place = self._data, self._place()

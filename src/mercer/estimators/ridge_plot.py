@@ -9,6 +9,7 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.estimators.ridge_model import DESCENTS
 from mercer.plots import fit_1d, predicted_against_actual
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def ridge_plot(model: KernelRidge, X: Any = None, y: Any = None, ax: Any = None)
             raise InputError("plot() of a model that keeps no training rows needs data: give it X and y.")
         X, y = data.rows.values, data.targets
         if not _on_a_line(model):
+            if model.solver_report_.solver in DESCENTS:
+                raise InputError("plot() of a descent, which has no leave-one-out predictions, needs data: X and y.")
             loo = model._loo_columns()
             return predicted_against_actual(np.asarray(y), np.asarray(loo), title="Leave-one-out predictions", ax=ax)
     if _on_a_line(model):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mercer.core.report import Report, make_report
+from mercer.estimators.ridge_model import DESCENTS, SINGLE
 
 if TYPE_CHECKING:
     from mercer.estimators.kernel_ridge import KernelRidge
@@ -29,7 +30,7 @@ def ridge_report(model: KernelRidge) -> Report:
         lines.append(("tuning", f"{gain}, {tuning.message}"))
     chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
     lines.append(("alpha", f"{_numbers(model.alpha_)} ({chosen})"))
-    if path is not None and model._data is not None:
+    if path is not None and model._data is not None and solved.solver not in DESCENTS:
         lines.append(("loo error", _numbers(_loo_error(model)) + " (root mean square)"))
     elif path is not None and path.criterion == "loo":
         lines.append(("loo error", _numbers(path.errors.amin(0).sqrt().cpu().numpy()) + " (root mean square)"))
@@ -49,7 +50,8 @@ def _concerns(model: KernelRidge) -> list[str]:
     found = []
     path, solved = model.alpha_path_, model.solver_report_
     if not solved.converged:
-        found.append(f"the system was not solved to its tolerance (residual {solved.residual:.1e}): use a larger alpha")
+        advice = "see the solver" if solved.solver in SINGLE else "use a larger alpha"
+        found.append(f"the system was not solved to its tolerance (residual {solved.residual:.1e}): {advice}")
     if solved.jitter:
         found.append(f"a jitter of {solved.jitter:.0e} was added to the diagonal to make the factorisation succeed")
     if path is not None and bool(path.at_edge.any()):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from mercer.core.memory import resolve_budget
 from mercer.core.results import Solution
 from mercer.estimators.data import TrainingData
 from mercer.estimators.expansion import Centres, Expansion
+from mercer.estimators.ridge_system import RidgeSystem
 from mercer.kernels.objects import is_unproven
+from mercer.operators import Stored
 from mercer.selection import AlphaPath, loo_predictions, select_alpha
 from mercer.solvers import Eigh, ridge_solve
+from mercer.solvers.ridge import ITERATIVE
 from mercer.solvers.semidefinite import require_semidefinite
 
 if TYPE_CHECKING:
@@ -38,9 +42,9 @@ class RidgeFit:
 
 def fit_rows(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor | None, solver: str) -> RidgeFit:
     """Solve the full system over `data`, all rows; those without weight get the coefficient zero."""
-    system = model._system()
+    system, note = model._system(), ""
     if is_unproven(model.kernel_):
-        require_semidefinite(system.operator)
+        system, note = _looked_at(model, system, solver)
     path = loo = spectrum = None
     if isinstance(alpha, str):
         spectrum = Eigh().prepare(system.operator)
@@ -51,9 +55,30 @@ def fit_rows(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor |
     if spectrum is not None and solver == "eigh":
         solution = spectrum.solve(system.rhs, alpha)
     else:
-        options = model._options(solver, len(system.data.rows))
-        if solver == "pcg" and model.dtype == "auto" and system.operator.dtype == torch.float32:
-            options["accurate"] = model._system(torch.float64).operator
-        solution = ridge_solve(system.operator, system.rhs, alpha, solver, **options)
-    expansion = Centres(model.kernel_, data.rows)
+        solution = solve_rows(model, system, system.rhs, alpha, solver)
+    expansion = Centres(model.kernel_, data.rows, note)
     return RidgeFit(expansion, system.coefficients(solution.value), alpha, solution, path, loo)
+
+
+def solve_rows(model: RidgeModel, system: RidgeSystem, rhs: Tensor, alpha: Any, solver: str) -> Solution:
+    """Solve the full system with the options of the model."""
+    options = model._options(solver, len(system.data.rows))
+    if solver == "pcg" and model.dtype == "auto" and system.operator.dtype == torch.float32:
+        options["accurate"] = model._system(torch.float64).operator
+    return ridge_solve(system.operator, rhs, alpha, solver, **options)
+
+
+def _looked_at(model: RidgeModel, system: RidgeSystem, solver: str) -> tuple[RidgeSystem, str]:
+    """The system of a kernel that users bring, after a test that it is positive semi-definite, and what to say.
+
+    The test evaluates the whole matrix. Solvers that would evaluate it again and again are given it, where there is
+    room for another one.
+    """
+    place, n = model._place(), len(system.data.rows)
+    budget, matrix = resolve_budget(place.memory_budget, place.device), 8 * n * n
+    if matrix > budget:
+        return system, "the kernel was not tested for positive semi-definiteness: its matrix does not fit"
+    if solver in ITERATIVE and 2 * matrix <= budget:
+        system = replace(system, operator=Stored(system.operator.dense()))
+    require_semidefinite(system.operator)
+    return system, ""

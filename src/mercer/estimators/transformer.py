@@ -15,7 +15,7 @@ from mercer.core.errors import InputError, InputTypeError, ModelFileError
 from mercer.core.memory import require, resolve_budget
 from mercer.core.report import Report, make_report
 from mercer.core.seeding import as_seed
-from mercer.estimators.base import KernelEstimator
+from mercer.estimators.base import KernelEstimator, all_or_nothing
 from mercer.estimators.data import prediction_rows
 from mercer.estimators.state import (
     nothing_left,
@@ -44,6 +44,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
     title = "Features"
     leading = ("n_components", "kernel")
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the features for rows like those of X; y is ignored."""
         self._check_order()

@@ -12,8 +12,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.operators import gram
-from mercer.solvers.nystrom import whitening
-from mercer.solvers.semidefinite import require_semidefinite
+from mercer.solvers.nystrom import rounding_of, whitening
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +58,10 @@ class NystromMap:
         m = len(landmarks)
         empty = torch.empty(m, 0, dtype=torch.float64)
         unfinished = cls(kernel, landmarks, empty, dtype=dtype, **place)
-        operator = unfinished._gram(landmarks, torch.float64)
-        K = torch.as_tensor(operator.dense())
-        if bool(K[K.diagonal() == 0].any()):  # landmarks that whitening leaves out, and that no kernel can have
-            require_semidefinite(operator)
+        K = torch.as_tensor(unfinished._gram(landmarks, torch.float64).dense())
         if not bool(K.any()):
             raise InputError(f"{kernel!r} is zero at all landmarks, which make no features: give some where it is not.")
-        rounding = torch.finfo(torch.float64).eps
-        basis = whitening(K, rounding if dtype == torch.float64 else max(rounding, 1e-8 / m**2))
+        basis = whitening(K, rounding_of(dtype, m))
         lower = torch.linalg.qr(basis.mT, mode="r").R.mT  # the same inner products: basis = lower Q
         return replace(unfinished, basis=lower.contiguous())
 

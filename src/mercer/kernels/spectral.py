@@ -186,7 +186,7 @@ class NoSpectralMeasureError(InputError):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        return f'{self.reason} Use solver="nystrom", which takes every kernel.'
+        return f'{self.reason} Use solver="nystrom", which takes every kernel; white noise belongs in alpha.'
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ class Operator(ABC):
     """How products are computed, in words."""
     like: Any = None
     """The data the operator was made from, whose kind of array results take."""
+    memory_budget: Any = None
+    """Bytes, or text such as "2GiB", that it may allocate beside the data; None for half of what is free."""
 
     @property
     @abstractmethod

@@ -30,7 +30,7 @@ class Centred(Operator):
             raise InputError(f"Centred needs a square operator, got shape {op.shape}.")
         self.op = op
         self.shape, self.dtype, self.device = op.shape, op.dtype, op.device
-        self.notes, self.like = op.notes, op.like
+        self.notes, self.like, self.memory_budget = op.notes, op.like, op.memory_budget
 
     @cached_property
     def means(self) -> Tensor:

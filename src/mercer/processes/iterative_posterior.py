@@ -142,7 +142,7 @@ class IterativePosterior(Posterior):
             solver = self.solver
             if self.place.dtype == torch.float32:
                 accurate = UnitNoise.of(self.kernel, self.noise, self.data, self.place, torch.float64)
-                solver = replace(solver, accurate=accurate.operator)
+                solver = replace(solver, accurate=accurate.operator, switch=False)
             self._prepared = system, solver.prepare(system.operator, 1.0)
         return self._prepared
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mercer.solvers.scaling import column_norms, powers_of_two
+
 PROBES = 32
 
 
@@ -44,16 +46,23 @@ class BackwardError:
 
     def __call__(self, x: Tensor, b: Tensor, shift: float | Tensor = 0.0) -> Tensor:
         """The backward error of (M + shift I) x = b, one for each column; infinite where x is not finite."""
+        x, b = _brought_near_one(x, b)
         shift_size = torch.as_tensor(shift, dtype=x.dtype, device=x.device).abs()
-        scale = (self.norm + shift_size) * x.norm(dim=0) + b.norm(dim=0)
+        scale = (self.norm + shift_size) * column_norms(x) + column_norms(b)
         return _relative(self._residual(x, b, shift), scale)
 
     def relative_residual(self, x: Tensor, b: Tensor) -> Tensor:
         """|b - M x| / |b|, one for each column."""
-        return _relative(self._residual(x, b, 0.0), b.norm(dim=0))
+        x, b = _brought_near_one(x, b)
+        return _relative(self._residual(x, b, 0.0), column_norms(b))
 
     def _residual(self, x: Tensor, b: Tensor, shift: float | Tensor) -> Tensor:
         return (self.probes @ (b - shift * x) - self.image @ x).norm(dim=0)
+
+
+def _brought_near_one(x: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    scale = powers_of_two(b)
+    return x / scale, b / scale
 
 
 def _relative(size: Tensor, scale: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ LANDMARK_SOLVERS = ("nystrom", "falkon")
 MANY_LANDMARKS = 4096
 """Landmarks above which iterations are cheaper than normal equations."""
 
-NYSTROM_MATRICES = {"nystrom": 7, "falkon": 4}
+NYSTROM_MATRICES = {"nystrom": 7, "falkon": 6}
 """m x m float64 matrices at the peak of a fit on m landmarks."""
 
 
@@ -108,6 +108,16 @@ def landmark_count(n: int, given: int | None, solver: str, memory_budget: Any, d
     return min(n, given)
 
 
+def landmark_solver(m: int, alpha: Any) -> str:
+    """Iterations for many landmarks, except for what they cannot do: a path of alpha, or alpha = 0.
+
+    >>> landmark_solver(10_000, 1.0), landmark_solver(10_000, 0.0), landmark_solver(100, 1.0)
+    ('falkon', 'nystrom', 'nystrom')
+    """
+    iterations = m > MANY_LANDMARKS and not isinstance(alpha, str) and bool(torch.all(torch.as_tensor(alpha) > 0))
+    return "falkon" if iterations else "nystrom"
+
+
 def _automatic(
     n: int, n_targets: int, alpha: Any, budget: int, device: str, n_landmarks: int | None, n_features: int | None
 ) -> tuple[str, str]:
@@ -115,8 +125,7 @@ def _automatic(
         _checked("random_features", n_landmarks, n_features)
         return "random_features", f"chosen because n_features={n_features} is given"
     if n_landmarks is not None:
-        name = "nystrom" if n_landmarks <= MANY_LANDMARKS or isinstance(alpha, str) else "falkon"
-        return name, f"chosen because n_landmarks={n_landmarks} is given"
+        return landmark_solver(min(n, n_landmarks), alpha), f"chosen because n_landmarks={n_landmarks} is given"
     if isinstance(alpha, str):
         if (needed := memory_needed(n, "eigh", n_targets)) <= budget:
             return "eigh", "chosen because one eigendecomposition gives the whole path of alpha"

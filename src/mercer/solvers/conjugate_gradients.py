@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -60,7 +61,8 @@ def conjugate_gradients(
     Each step is an exact line search along a direction that is conjugate to the one before. Every 10 steps, and
     before a column is called converged, its residual is computed anew as b - M x and takes the place of the one
     carried along; a column whose two residuals have parted restarts from there. The best iterate is kept, and a column
-    that has arrived is dropped. An interrupt from the keyboard ends the search with what it has.
+    that has arrived is dropped. An interrupt from the keyboard ends the search with what it has, after one more product
+    to know how good that is; a second interrupt does without.
 
     `precision` is the rounding error of `product`. Where a float64 version of it is given as `accurate`, that is what
     true residuals are computed with, each time a hundredth of the last one seems to be left: iterative refinement.
@@ -97,6 +99,8 @@ def conjugate_gradients(
             checkpoint.save(*latest)
         if checkpoint is not None or not isinstance(error, KeyboardInterrupt):
             raise
+        with suppress(KeyboardInterrupt):
+            search.check()
         search.fate[search.columns] = INTERRUPTED
     return Iterates(search.best, search.residual, search.fate, iterations)
 
@@ -207,7 +211,6 @@ class _Search:
     def _keep(self, running: Tensor) -> None:
         if bool(running.all()):
             return
-        for name in MATRICES:
-            setattr(self, name, getattr(self, name)[:, running])
-        for name in VECTORS:
-            setattr(self, name, getattr(self, name)[running])
+        kept = {name: getattr(self, name)[:, running] for name in MATRICES}
+        kept |= {name: getattr(self, name)[running] for name in VECTORS}
+        self.__dict__.update(kept)  # all at once: an interrupt finds either all columns or those that run on

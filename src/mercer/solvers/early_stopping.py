@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.solvers.scaling import powers_of_two
 
 MOST_HELD_OUT = 5000
 WORTHWHILE = 1e-3
@@ -28,6 +29,15 @@ def held_out_rows(n: int, share: float, generator: torch.Generator) -> tuple[Ten
         raise InputError(f"validation={share} of {n} rows leaves nothing to hold out or to train on.")
     order = torch.randperm(n, generator=generator)
     return order[count:].sort().values, order[:count].sort().values
+
+
+def held_out_words(count: int) -> str:
+    """What a report says of rows held out.
+
+    >>> held_out_words(1000)
+    '1,000 rows held out, residual over the others'
+    """
+    return f"{count:,} row{'s' * (count != 1)} held out, residual over the others"
 
 
 class BestSoFar:
@@ -61,6 +71,19 @@ def relative_error(residual: Tensor, targets: Tensor) -> float:
     >>> relative_error(torch.tensor([1.0]), torch.tensor([2.0, -2.0]))
     0.5
     """
-    error, size = float(residual.square().mean().sqrt()), float(targets.square().mean().sqrt())
+    scale = powers_of_two(targets.reshape(-1, 1))
+    error, size = (float((part / scale).square().mean().sqrt()) for part in (residual, targets))
     error = error / size if size > 0 else error
     return math.inf if math.isnan(error) else error
+
+
+def largest_relative(residual: Tensor, targets: Tensor) -> float:
+    """The largest over columns of the norm of a residual over that of its targets; infinite where it is not a number.
+
+    >>> largest_relative(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[2.0, 4.0], [0.0, 0.0]]))
+    0.5
+    """
+    scale = powers_of_two(targets)
+    error, size = (residual / scale).norm(dim=0), (targets / scale).norm(dim=0)
+    ratio = error / torch.where(size > 0, size, 1.0)
+    return float(ratio.nan_to_num(torch.inf, torch.inf).max()) if len(ratio) else 0.0

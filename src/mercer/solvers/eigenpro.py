@@ -9,12 +9,19 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
-from mercer.operators.base import PART_NUMBERS
-from mercer.solvers.early_stopping import MOST_HELD_OUT, NO_GAIN, BestSoFar, held_out_rows, relative_error
+from mercer.solvers.early_stopping import (
+    MOST_HELD_OUT,
+    NO_GAIN,
+    BestSoFar,
+    held_out_rows,
+    held_out_words,
+    largest_relative,
+    relative_error,
+)
+from mercer.solvers.flattened import Flattened
 from mercer.solvers.products import Products, generator_from
-from mercer.solvers.system import System, check_alpha, each_alpha, right_hand_sides
+from mercer.solvers.system import System, check_alpha, check_count, check_tol, each_alpha, right_hand_sides
 
 SUBSAMPLE = {"cpu": 2000, "cuda": 8000}
 EIGENPAIRS = 150
@@ -24,6 +31,8 @@ FEWEST_BATCHES = 10
 RETRIES = 5  # times that a step found too long is halved
 DIVERGED = 2.0  # times the error of the function that is zero
 WATCHED_SHARE, FEWEST_WATCHED = 0.1, 1000
+HELD_OUT_SHARE = 0.1
+CORE_MATRICES = 6  # of the size of the subsample squared, that its eigenvectors take while they are found
 
 
 @dataclass(frozen=True)
@@ -36,17 +45,19 @@ class EigenPro:
 
     The batch size is the one up to which larger batches need fewer steps, max k_P(x, x) s / sigma_{q+1}, and the step
     follows from both: nothing is tuned. There is no ridge by default: the fit is regularised by the number of epochs,
-    which rows held out decide. With alpha, it approaches (A + alpha I) X = B.
+    which rows held out decide. With alpha, it approaches (A + alpha I) X = B. The kernel rows and eigenvectors that are
+    stored follow the memory budget of the operator.
 
     Parameters
     ----------
     max_iter : largest number of epochs, passes over the rows.
-    validation : share of rows to hold out for early stopping, at most 5000; their coefficients are zero. 0 for none.
+    validation : share of rows to hold out for early stopping, at most 5000, 0 for none; by default a tenth at alpha = 0
+        and none with a ridge. Their coefficients are zero, and the residual reported is that of the others.
     patience : epochs that did not lower the validation error by a thousandth after which to stop.
     tol : relative error at which to stop, of the rows held out or, without them, of the training rows.
     n_eigenpairs : q; by default up to 150 and a tenth of the subsample, as far as one epoch still learns what was
         flattened.
-    subsample : rows for the eigenvectors; by default 2000, 8000 on a GPU.
+    subsample : rows for the eigenvectors; by default 2000, 8000 on a GPU, fewer where memory is short.
     batch_size : by default from the spectrum, at most a tenth of the rows and 1024, 8192 on a GPU.
     seed : of the subsample, the rows held out and the batches.
     callback : called with the epoch and the validation error, or the training error without validation. An interrupt
@@ -63,7 +74,7 @@ class EigenPro:
     """
 
     max_iter: int = 30
-    validation: float = 0.1
+    validation: float | None = None
     patience: int = 5
     tol: float = 1e-4
     n_eigenpairs: int | None = None
@@ -73,12 +84,12 @@ class EigenPro:
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("max_iter", "patience", "n_eigenpairs", "subsample", "batch_size"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"EigenPro({name}={value}): must be at least 1.")
-        if not 0 < self.tol < 1:
-            raise InputError(f"EigenPro(tol={self.tol}): must be a number > 0 and < 1.")
+        check_tol("EigenPro", self.tol)
+        for name in ("max_iter", "patience"):
+            check_count("EigenPro", name, getattr(self, name))
+        for name in ("n_eigenpairs", "subsample", "batch_size"):
+            if getattr(self, name) is not None:
+                check_count("EigenPro", name, getattr(self, name))
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor = 0.0) -> Solution:
         """Descend for B (n,) or (n, t); alpha is one number or one per column."""
@@ -86,40 +97,68 @@ class EigenPro:
         products, generator = Products.of(A), generator_from(self.seed)
         rhs = right_hand_sides(B, products.n).to(products.device)
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
-        if len(alphas.unique()) > 1:  # a step is as long as the largest alpha allows
-            solution = each_alpha(lambda columns, one: self.solve(A, columns, one), rhs, alphas)
-            return replace(solution, value=solution.value.reshape(B.shape))
-        train, held_out = (part.to(products.device) for part in held_out_rows(products.n, self.validation, generator))
-        flattened = self._flatten(products, train, float(alphas.max()), generator)
-        critical = flattened.critical_batch(float(alphas.max()), len(train))
+        seeded, prepared = generator.get_state(), {}
+
+        def solve(columns: Tensor, alpha: float) -> Solution:  # a step is as long as the largest alpha allows
+            share = self._share(alpha, products.n)
+            if share not in prepared:
+                generator.set_state(seeded)
+                prepared[share] = self._prepare(products, share, generator), generator.get_state()
+            rows, state = prepared[share]
+            generator.set_state(state)
+            return self._solve(products, columns, alpha, rows, generator)
+
+        solution = each_alpha(solve, rhs, alphas)
+        return replace(solution, seconds=time.perf_counter() - started, value=solution.value.reshape(B.shape))
+
+    def _share(self, alpha: float, n: int) -> float:
+        """Of the rows to hold out."""
+        if self.validation is not None:
+            return self.validation
+        return HELD_OUT_SHARE if alpha == 0 and round(HELD_OUT_SHARE * n) else 0.0
+
+    def _prepare(self, products: Products, share: float, generator: torch.Generator) -> _Rows:
+        """What every alpha has in common."""
+        train, held_out = (part.to(products.device) for part in held_out_rows(products.n, share, generator))
+        budget = products.memory_budget
+        fitting = max(ROWS_PER_PAIR, int((budget / (2 * 8 * CORE_MATRICES)) ** 0.5))
+        size = min(len(train), self.subsample or min(fitting, SUBSAMPLE.get(products.device.type, SUBSAMPLE["cpu"])))
+        places = torch.randperm(len(train), generator=generator)[:size].sort().values
+        stored = max(1, budget // (2 * 8 * products.n))
+        wanted = self.n_eigenpairs or min(EIGENPAIRS, size // ROWS_PER_PAIR, stored)
+        return _Rows(train, held_out, Flattened.of(products, train[places.to(train.device)], train, wanted))
+
+    def _solve(
+        self, products: Products, rhs: Tensor, alpha: float, rows: _Rows, generator: torch.Generator
+    ) -> Solution:
+        train, held_out = rows.train, rows.held_out
+        flattened = self._flatten(rows, products, alpha)
+        critical = flattened.critical_batch(alpha, len(train))
         batch = min(self.batch_size or _usual_batch(critical, len(train), products.device), len(train))
         watched = held_out if len(held_out) else _some(train, generator)
-        descent = _Descent(products, rhs, alphas, train, watched, flattened, batch, critical)
+        descent = _Descent(products, rhs, alpha, rows, watched, flattened, batch, critical)
         best, epochs, ending = self._descend(descent, generator)
-        residual = relative_error(descent.residual(best.value)[train], rhs[train])
+        residual = descent.residual(best.value)
         return Solution(
             solver="eigenpro",
             converged=residual <= self.tol or (ending == "stopped" and best.step > 0),
             residual=residual,
             iterations=epochs,
-            seconds=time.perf_counter() - started,
             reason=self._account(descent, best, ending),
-            value=best.value.reshape(B.shape),
+            value=best.value,
         )
 
-    def _flatten(self, products: Products, train: Tensor, alpha: float, generator: torch.Generator) -> Flattened:
-        size = min(len(train), self.subsample or SUBSAMPLE.get(products.device.type, SUBSAMPLE["cpu"]))
-        places = torch.randperm(len(train), generator=generator)[:size].sort().values
-        wanted = self.n_eigenpairs or min(EIGENPAIRS, size // ROWS_PER_PAIR)
-        flat = Flattened.of(products, train[places.to(train.device)], train, wanted, alpha)
-        while self.n_eigenpairs is None and flat.q > 1 and flat.critical_batch(alpha, len(train)) > len(train):
-            flat = flat.cut(3 * flat.q // 4, products, train, alpha)
+    def _flatten(self, rows: _Rows, products: Products, alpha: float) -> Flattened:
+        n = len(rows.train)
+        flat = rows.flattened.cut(rows.flattened.q, products, rows.train, alpha)
+        while self.n_eigenpairs is None and flat.q > 1 and flat.critical_batch(alpha, n) > n:
+            flat = flat.cut(3 * flat.q // 4, products, rows.train, alpha)
         return flat
 
     def _descend(self, descent: _Descent, generator: torch.Generator) -> tuple[BestSoFar, int, str]:
         c = torch.zeros_like(descent.rhs)
         best, retries, epoch = BestSoFar(c), 0, 0
-        at_zero = relative_error(descent.rhs[descent.watched], descent.rhs)
+        at_zero = descent.error_of(descent.rhs[descent.watched])
         best.offer(0, at_zero, c)
         try:
             for epoch in range(1, self.max_iter + 1):
@@ -135,9 +174,9 @@ class EigenPro:
                 best.offer(epoch, error, c)
                 if self.callback is not None:
                     self.callback(epoch, error)
-                if error <= self.tol:
+                if error <= self.tol and (descent.held_out or descent.residual(c) <= self.tol):
                     return best, epoch, "arrived"
-                if self.validation and epoch - best.progress >= self.patience:
+                if descent.held_out and epoch - best.progress >= self.patience:
                     return best, epoch, "stopped"
         except KeyboardInterrupt:
             return best, epoch, "interrupted"
@@ -145,73 +184,14 @@ class EigenPro:
 
     def _account(self, descent: _Descent, best: BestSoFar, ending: str) -> str:
         words = f"batches of {descent.batch}, {descent.flattened.q} eigenpairs, best after {best.step} epochs"
-        if self.validation:
+        if descent.held_out:
             words += f" with validation error {best.error:.3g}" if best.step else f": {NO_GAIN}"
+            words += f"; {held_out_words(descent.held_out)}"
         return words + {
             "diverged": "; the errors grew with every step tried",
             "spent": f"; max_iter={self.max_iter} is spent: raise it to fit more closely",
             "interrupted": "; interrupted, this is the best iterate so far",
         }.get(ending, "")
-
-
-@dataclass(frozen=True, eq=False)
-class Flattened:
-    r"""The kernel with its q top eigenvalues brought down to the next one, from a subsample S of s rows,
-
-    .. math:: k_P(x, z) = k(x, z) - \sum_j \Bigl(1 - \frac{\sigma_{q+1}}{\sigma_j}\Bigr) \psi_j(x)\, \psi_j(z), \qquad
-              \psi_j = \sigma_j^{-1/2} \sum_{i \in S} v_{ij}\, k(x_i, \cdot).
-
-    With a ridge it is sigma + alpha s/n that is brought down. `peak` is the largest k_P(x, x) and `slope` its largest
-    eigenvalue divided by the number of rows.
-    """
-
-    rows: Tensor
-    values: Tensor  # (q + 1,)
-    vectors: Tensor
-    images: Tensor  # (q, n): the kernel rows of S in the basis of the eigenvectors
-    damping: Tensor
-    peak: float
-    slope: float
-
-    @classmethod
-    def of(cls, products: Products, rows: Tensor, train: Tensor, q: int, alpha: float = 0.0) -> Flattened:
-        core = torch.cat([products.rows(part)[:, rows] for part in rows.split(max(1, PART_NUMBERS // products.n))])
-        values, vectors = torch.linalg.eigh((core + core.T) / 2)
-        values, vectors = values.flip(0), vectors.flip(1)
-        if float(values[-1]) < -(products.precision**0.5) * float(values[0].clamp(min=0.0)):
-            raise NotPositiveDefiniteError(
-                f"The Gram matrix of {len(rows)} rows has the eigenvalue {float(values[-1]):.3g}: the kernel is not "
-                "positive semi-definite. Test it with mercer.testing.check_kernel."
-            )
-        floor = len(rows) * products.precision * float(values[0].clamp(min=0.0))
-        q = max(0, min(q, int((values > floor).sum()) - 1))
-        values, vectors = values[: q + 1].clamp(min=floor), vectors[:, :q]
-        images = torch.zeros(q, products.n, dtype=torch.float64, device=products.device)
-        for part in torch.arange(len(rows), device=rows.device).split(max(1, PART_NUMBERS // products.n)):
-            images.addmm_(vectors[part].T, products.rows(rows[part]))
-        return cls(rows, values, vectors, images, torch.empty(0), 0.0, 0.0).cut(q, products, train, alpha)
-
-    def cut(self, q: int, products: Products, train: Tensor, alpha: float) -> Flattened:
-        """The same with the first q eigenpairs alone."""
-        top, following, images = self.values[:q], float(self.values[q]), self.images[:q]
-        ridge = alpha * len(self.rows) / len(train)
-        damping = (1.0 - (following + ridge) / (top + ridge)) / top
-        left = products.diag - (damping.unsqueeze(1) * images.square()).sum(0)
-        peak, slope = float(left[train].max()), following / len(self.rows)
-        return Flattened(self.rows, self.values[: q + 1], self.vectors[:, :q], images, damping, peak, slope)
-
-    @property
-    def q(self) -> int:
-        return len(self.values) - 1
-
-    def critical_batch(self, alpha: float, n: int) -> float:
-        """The batch size up to which twice the batch needs half the steps."""
-        steepest = self.slope + alpha / n
-        return (self.peak + alpha) / steepest if steepest > 0 else float(n)
-
-    def correction(self, batch: Tensor, g: Tensor) -> Tensor:
-        """What a step along sum_i g_i k(x_i, .) over the batch is too long by, as coefficients of the subsample."""
-        return self.vectors @ (self.damping.unsqueeze(1) * (self.images[:, batch] @ g))
 
 
 def _usual_batch(critical: float, n: int, device: torch.device) -> int:
@@ -224,6 +204,15 @@ def _some(train: Tensor, generator: torch.Generator) -> Tensor:
     return train[torch.randperm(len(train), generator=generator)[:count].to(train.device)]
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Training rows, those held out, and the spectrum of a subsample."""
+
+    train: Tensor
+    held_out: Tensor
+    flattened: Flattened
+
+
 class _Descent:
     """The data of one descent, and its step."""
 
@@ -231,16 +220,17 @@ class _Descent:
         self,
         products: Products,
         rhs: Tensor,
-        alphas: Tensor,
-        train: Tensor,
+        alpha: float,
+        rows: _Rows,
         watched: Tensor,
         flattened: Flattened,
         batch: int,
         critical: float,
     ) -> None:
-        self.products, self.rhs, self.alphas, self.train, self.watched = products, rhs, alphas, train, watched
+        self.products, self.rhs, self.alpha, self.watched = products, rhs, alpha, watched
+        self.train, self.held_out = rows.train, len(rows.held_out)
         self.flattened, self.batch = flattened, batch
-        peak = flattened.peak + float(alphas.max())
+        peak = flattened.peak + alpha
         together = 1.0 if batch <= critical else (1.0 + (batch - 1) / critical) / 2
         self.step = 1.0 / (peak * together) if peak > 0 else 0.0
 
@@ -248,17 +238,25 @@ class _Descent:
         """One pass over the training rows, which changes c."""
         order = self.train[torch.randperm(len(self.train), generator=generator).to(self.train.device)]
         for batch in order.split(self.batch):
-            g = self.products.rows_matmul(batch, c) + self.alphas * c[batch] - self.rhs[batch]
+            g = self.products.rows_matmul(batch, c) + self.alpha * c[batch] - self.rhs[batch]
             c[batch] -= self.step * g
             c[self.flattened.rows] += self.step * self.flattened.correction(batch, g)
 
     def error(self, c: Tensor) -> float:
         """The relative error of the rows watched."""
-        fit = self.products.rows_matmul(self.watched, c) + self.alphas * c[self.watched]
-        return relative_error(self.rhs[self.watched] - fit, self.rhs)
+        fit = self.products.rows_matmul(self.watched, c) + self.alpha * c[self.watched]
+        return self.error_of(self.rhs[self.watched] - fit)
 
-    def residual(self, c: Tensor) -> Tensor:
-        return self.rhs - self.products.matmul(c) - self.alphas * c
+    def error_of(self, residual: Tensor) -> float:
+        """Of all targets together on rows held out, of the worst on rows that are learned."""
+        if self.held_out:
+            return relative_error(residual, self.rhs)
+        return largest_relative(residual, self.rhs[self.watched])
+
+    def residual(self, c: Tensor) -> float:
+        """The relative residual of the training rows, the largest over targets."""
+        left = self.rhs - self.products.matmul(c) - self.alpha * c
+        return largest_relative(left[self.train], self.rhs[self.train])
 
     def shorten(self) -> None:
         self.step /= 2

@@ -12,9 +12,11 @@ from torch import Tensor
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
 from mercer.solvers.backward_error import BackwardError
-from mercer.solvers.system import System, check_alpha, dense_float64, right_hand_sides
+from mercer.solvers.scaling import column_norms
+from mercer.solvers.system import System, check_alpha, dense_float64, near_one, right_hand_sides
 
 TOLERANCE = 1e-10
+ROUNDING = 10  # times the precision of the entries: a larger backward error is not theirs
 INCONSISTENT = 1e-8  # share of b outside the range of A above which least squares is worth a word
 ROW_BLOCK = 1024
 
@@ -61,7 +63,8 @@ class Eigh:
             )
         relative = len(values) * precision if self.rank_tol is None else self.rank_tol
         cutoff = max(relative * largest, -smallest)
-        return Spectrum(values.clamp(min=0.0), vectors, cutoff, error, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return Spectrum(values.clamp(min=0.0), vectors, cutoff, error, seconds, precision)
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution:
         """Solve for B (n,) or (n, t) with one alpha or one per column."""
@@ -70,13 +73,17 @@ class Eigh:
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues `values` (ascending) and eigenvectors `vectors` (columns) of A; `cutoff` decides the rank."""
+    """Eigenvalues `values` (ascending) and eigenvectors `vectors` (columns) of A; `cutoff` decides the rank.
+
+    `precision` is the relative rounding error of the entries of A.
+    """
 
     values: Tensor
     vectors: Tensor
     cutoff: float
     error: BackwardError
     seconds: float = 0.0
+    precision: float = torch.finfo(torch.float64).eps
 
     @cached_property
     def rank(self) -> int:
@@ -92,19 +99,21 @@ class Spectrum:
         """X of (A + alpha I) X = B for B of shape (n,) or (n, t); alpha is one number or one per column."""
         started = time.perf_counter()
         n = len(self.values)
-        rhs = right_hand_sides(B, n).to(self.vectors.device)
+        rhs, scale = near_one(right_hand_sides(B, n).to(self.vectors.device))
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(rhs.device)
         value = self.vectors @ (self.inverse_values(alphas) * (self.vectors.T @ rhs))
         ridgeless = bool((alphas == 0).any())
         missed = torch.where(alphas == 0, self.null_part(rhs), 0.0) if ridgeless else torch.zeros_like(rhs)
         residual = float(self.error(value, rhs - missed, alphas).max())
+        allowed = max(TOLERANCE, ROUNDING * self.precision)
+        worry = "" if residual <= TOLERANCE else self._worry(value, allowed)
         return Solution(
             solver="eigh",
-            converged=residual <= TOLERANCE,
+            converged=residual <= allowed,
             residual=residual,
             seconds=self.seconds + time.perf_counter() - started,
-            reason=self._rank_decision(rhs, missed) if ridgeless else "",
-            value=value.reshape(B.shape),
+            reason="; ".join(filter(None, [worry, self._rank_decision(rhs, missed) if ridgeless else ""])),
+            value=(value * scale).reshape(B.shape),
         )
 
     def inverse_values(self, alpha: float | Tensor) -> Tensor:
@@ -129,10 +138,17 @@ class Spectrum:
         """P B, the part of B outside the range of A."""
         return self.null_vectors @ (self.null_vectors.T @ B)
 
+    def _worry(self, value: Tensor, allowed: float) -> str:
+        if not bool(torch.isfinite(value).all()):
+            return "the solution is not finite: use a larger alpha"
+        if allowed > TOLERANCE:
+            return f"the entries of the Gram matrix are rounded to {self.precision:.0e}, which float64 would not do"
+        return f"the backward error is above {allowed:.0e}: use a larger alpha"
+
     def _rank_decision(self, rhs: Tensor, missed: Tensor) -> str:
         n = len(self.values)
         decision = f"rank {self.rank} of {n}: eigenvalues up to {self.cutoff:.1e} count as zero"
-        share = float((missed.norm(dim=0) / rhs.norm(dim=0).clamp(min=torch.finfo(rhs.dtype).tiny)).max())
+        share = float((column_norms(missed) / column_norms(rhs).clamp(min=torch.finfo(rhs.dtype).tiny)).max())
         if self.rank == n:
             return f"full rank {n}"
         if share > INCONSISTENT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -12,23 +12,23 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.checkpoint import Checkpoint
-from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.core.errors import InputError
 from mercer.core.results import Solution
-from mercer.solvers.cholesky import factorise_in_place
-from mercer.solvers.conjugate_gradients import conjugate_gradients
-from mercer.solvers.nystrom import landmark_matrix
+from mercer.solvers import conjugate_gradients as cg
+from mercer.solvers.falkon_basis import FalkonBasis
 from mercer.solvers.pcg import how_it_ended
 from mercer.solvers.products import generator_from
 from mercer.solvers.row_blocks import Block, total
-from mercer.solvers.system import check_alpha
+from mercer.solvers.system import check_alpha, check_count, check_tol, near_one
 
-JITTER = {torch.float64: 1e-10, torch.float32: 1e-6}
-"""The first jitter, by the precision of the products: it keeps L^-1 from magnifying their rounding errors."""
+Work = Callable[..., dict[str, Tensor]]
+"""A sum over rows, which `total` can have done elsewhere."""
 
-MAX_JITTER = 1e-4
+WITHIN_REACH = 10
+"""Float32 products are not tried alone where tol is less than this many of their rounding errors."""
 
-LARGEST_FIRST = 1e-2
-"""Of the first jitter of float32 products, which grows with alpha."""
+SMALL = 0.1
+"""The error of float32 products, in the basis, up to which steps taken with them lead to the solution."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,20 @@ class Falkon:
 
     by conjugate gradients in the basis in which the preconditioner is the identity,
 
-    .. math:: c = L^{-T} A^{-T} \beta, \qquad L L^T = K_{mm}, \qquad
-              A A^T = \tfrac{1}{s} \textstyle\sum_i w_i\; L^{-1} K_{sm}^T K_{sm} L^{-T} + \alpha I,
+    .. math:: c = E A^{-T} \beta, \qquad E^T K_{mm} E = I, \qquad
+              A A^T = \tfrac{1}{s} \textstyle\sum_i w_i\; E^T K_{sm}^T K_{sm} E + \alpha I,
 
-    with s rows drawn at random; the classical choice, the landmarks themselves, makes the product L^T L. K_nm is never
-    stored: each iteration reads all rows once, block by block, and adds up in float64; both factors are float64. A
-    jitter relative to its diagonal makes K_mm a good basis. It is taken out of the penalty again, so that the system
-    solved is the one above, and reported only where more than the usual one was needed. The residual is measured in
-    the basis of beta, where it is close to the error of the function. Takes two m x m matrices.
+    with s rows drawn at random; the classical choice is the landmarks themselves. K_nm is never stored: each iteration
+    reads all rows once, block by block, and adds up in float64. The residual is measured in the basis of beta, where it
+    is close to the error of the function. Takes two m x m matrices while it iterates, and one more for each further
+    alpha up to four; more alphas share one.
+
+    E is L^-T with L L^T = K_mm. Landmarks of a smooth kernel can be so close to dependent that their coefficients are
+    huge and cancel: those that others span to rounding are left out, and the reason says so.
+
+    With float32 rows the rounding of the products is measured on the sample. Where they can reach `tol`, all are
+    float32, with a jitter on K_mm that is taken out of the penalty again. Else true residuals are computed in float64,
+    and where float32 does not even give a direction, all products are.
 
     Parameters
     ----------
@@ -55,6 +61,7 @@ class Falkon:
     sample : rows per landmark that the preconditioner is built from; 0 takes the landmarks, which is cheaper and needs
         more iterations the smaller alpha is. Blocks that have no ``sample(count, generator)`` do that too.
     seed : of the sample.
+    refine : with float32 rows, take float64 products where `tol` needs them.
     warm_start : a first guess of c, of shape (m, t).
     callback : called with the iteration and the largest relative residual; an interrupt ends the solve with the best
         iterate so far.
@@ -77,15 +84,14 @@ class Falkon:
     max_iter: int = 100
     sample: int = 10
     seed: int = 0
+    refine: bool = True
     warm_start: Tensor | None = field(default=None, repr=False, compare=False)
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
     checkpoint: Checkpoint | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < 1:
-            raise InputError(f"Falkon(tol={self.tol}): must be a number > 0 and < 1.")
-        if self.max_iter < 1:
-            raise InputError(f"Falkon(max_iter={self.max_iter}): must be at least 1.")
+        check_tol("Falkon", self.tol)
+        check_count("Falkon", "max_iter", self.max_iter)
         if self.sample < 0:
             raise InputError(f"Falkon(sample={self.sample}): must be at least 0.")
 
@@ -103,25 +109,31 @@ class Falkon:
         start = None if self.warm_start is None else self.warm_start.to(cross)
         if start is not None and start.shape != cross.shape:
             raise InputError(f"warm_start has shape {tuple(start.shape)}; expected {tuple(cross.shape)}.")
-        rows = self._sample(blocks, len(cross))
-        basis = FalkonBasis.of(K_mm, rows, weight, alphas, dtype, cross)
+        way = self._way(self._sample(blocks, len(cross)), K_mm, weight, alphas, dtype, cross)
+        if way.products is _accurate_image or way.missed is _accurate_missed:
+            cross = total(blocks, _accurate_cross)["cross"].to(cross)
+        cross, scale = near_one(cross)
+        basis, everything = way.basis, torch.arange(cross.shape[1], device=cross.device)
+        rhs = basis.project(cross, everything)
 
         def product(beta: Tensor, columns: Tensor) -> Tensor:
-            half = basis.solve_transposed(beta, columns)
-            c = basis.coefficients(half)
-            image = total(blocks, _image, c)["image"].to(c)
-            image -= alphas[columns] * basis.added * c
-            return basis.solve(basis.project(image) + alphas[columns] * half, columns)
+            return basis.product(beta, columns, alphas, lambda c: total(blocks, way.products, c)["image"])
 
-        everything = torch.arange(cross.shape[1], device=cross.device)
-        found = conjugate_gradients(
+        def judge_by(work: Work) -> cg.Map:
+            def missed(c: Tensor, columns: Tensor) -> Tensor:
+                return total(blocks, work, c * scale[columns], columns)["missed"].to(c) / scale[columns]
+
+            return lambda beta, columns: rhs[:, columns] - basis.residual(beta, columns, alphas, missed)
+
+        found = cg.conjugate_gradients(
             product,
-            basis.solve(basis.project(cross), everything),
+            rhs,
             lambda R, _: R.clone(),
             tol=self.tol,
             max_iter=self.max_iter,
-            precision=torch.finfo(dtype).eps,
-            start=None if start is None else basis.coordinates(start, everything),
+            precision=way.precision,
+            accurate=None if way.missed is None else judge_by(way.missed),
+            start=None if start is None else basis.coordinates(start / scale, K_mm, everything),
             callback=self.callback,
             checkpoint=self.checkpoint,
         )
@@ -133,76 +145,61 @@ class Falkon:
             iterations=found.iterations,
             seconds=time.perf_counter() - started,
             jitter=basis.jitter,
-            reason=how_it_ended(found, self.max_iter, str(dtype).removeprefix("torch.")),
-            value=basis.coefficients(basis.solve_transposed(found.value, everything)),
+            reason=self._account(found, way, dtype),
+            value=basis.coefficients(basis.functions(found.value, everything)) * scale,
         )
+
+    def _way(
+        self, rows: Block | None, K_mm: Any, weight: float, alphas: Tensor, dtype: torch.dtype, like: Tensor
+    ) -> Way:
+        """The basis and the products that can bring the residual to `tol`."""
+        if dtype == torch.float64:
+            return Way(FalkonBasis.orthonormal(K_mm, rows, weight, alphas, like), _image, _missed)
+        single = torch.finfo(dtype).eps
+        accurate = rows.accurate() if rows is not None and self.refine else None
+        if rows is None or accurate is None:
+            return Way(FalkonBasis.jittered(K_mm, rows, weight, alphas, like), _image, precision=single)
+        if self.tol >= WITHIN_REACH * single:
+            basis = FalkonBasis.jittered(K_mm, rows, weight, alphas, like)
+            error = basis.residual_error(rows, accurate, weight)
+            if error <= self.tol:
+                return Way(basis, _image, precision=max(single, error))
+            del basis
+        basis = FalkonBasis.orthonormal(K_mm, accurate, weight, alphas, like)
+        if basis.disturbance(rows, accurate, weight) <= SMALL:
+            return Way(basis, _image, _accurate_missed, single, "residuals are from float64 products")
+        note = "products are float64: the rounding of float32 is too large beside alpha"
+        return Way(basis, _accurate_image, _accurate_missed, note=note)
+
+    def _account(self, found: cg.Iterates, way: Way, dtype: torch.dtype) -> str:
+        """How it ended, in words. A negative curvature of a sum of squares is rounding."""
+        fate = torch.where(found.fate == cg.INDEFINITE, cg.STAGNATED, found.fate)
+        kind, (m, rank) = str(dtype).removeprefix("torch."), way.basis.E.shape
+        judged_by = kind if way.missed is None else "float64"
+        words = [how_it_ended(replace(found, fate=fate), self.max_iter, judged_by), way.note]
+        if rank < m:
+            words.append(f"{rank} of {m} landmarks are independent to rounding")
+        return "; ".join(filter(None, words))
 
     def _sample(self, blocks: Any, m: int) -> Block | None:
         if self.sample == 0 or not hasattr(blocks, "sample"):
             return None
-        return blocks.sample(self.sample * m, generator_from(self.seed))
+        rows: Block = blocks.sample(self.sample * m, generator_from(self.seed))
+        return rows if rows.weight > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
-class FalkonBasis:
-    """The factors L of K_mm with `added` on its diagonal, and A for each distinct alpha, `group` by column.
+class Way:
+    """How to iterate: the basis, the products of each step, their rounding error, and what true residuals come from.
 
-    `jitter` is zero where the first one worked.
+    Without `missed` they come from the same products.
     """
 
-    L: Tensor
-    A: list[Tensor]
-    group: Tensor
-    added: Tensor
-    jitter: float
-
-    @classmethod
-    def of(
-        cls, K_mm: Any, rows: Block | None, weight: float, alphas: Tensor, dtype: torch.dtype, like: Tensor
-    ) -> FalkonBasis:
-        L, added, jitter = _factor(K_mm, _first_jitter(dtype, float(alphas.min()) / weight, len(like)), like)
-        inner = torch.mm(L.T, L).div_(len(L)) if rows is None or rows.weight <= 0 else _sampled(L, rows)
-        distinct, group = alphas.unique(return_inverse=True)
-        factors = []
-        for alpha in distinct:
-            shifted = inner * weight
-            shifted.diagonal().add_(alpha)
-            if not factorise_in_place(shifted):
-                raise NotPositiveDefiniteError(
-                    f"alpha={float(alpha):g} is too small beside the kernel: use a larger one."
-                )
-            factors.append(shifted.mT)
-        return cls(L, factors, group, added.unsqueeze(1), jitter)
-
-    def coefficients(self, half: Tensor) -> Tensor:
-        """L^-T u."""
-        return torch.linalg.solve_triangular(self.L.T, half, upper=True)
-
-    def project(self, V: Tensor) -> Tensor:
-        """L^-1 v."""
-        return torch.linalg.solve_triangular(self.L, V, upper=False)
-
-    def solve(self, V: Tensor, columns: Tensor) -> Tensor:
-        """A^-1 v, with the A of each column."""
-        return self._each(V, columns, lambda A, part: torch.linalg.solve_triangular(A, part, upper=False))
-
-    def solve_transposed(self, V: Tensor, columns: Tensor) -> Tensor:
-        """A^-T v, with the A of each column."""
-        return self._each(V, columns, lambda A, part: torch.linalg.solve_triangular(A.T, part, upper=True))
-
-    def coordinates(self, c: Tensor, columns: Tensor) -> Tensor:
-        """beta = A^T L^T c."""
-        return self._each(self.L.T @ c, columns, lambda A, part: A.T @ part)
-
-    def _each(self, V: Tensor, columns: Tensor, apply: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        if len(self.A) == 1:
-            return apply(self.A[0], V)
-        result = torch.empty_like(V)
-        for index, A in enumerate(self.A):
-            members = self.group[columns] == index
-            if bool(members.any()):
-                result[:, members] = apply(A, V[:, members])
-        return result
+    basis: FalkonBasis
+    products: Work
+    missed: Work | None = None
+    precision: float = cg.EPS
+    note: str = ""
 
 
 def _first_pass(blocks: Iterable[Block]) -> dict[str, Tensor]:
@@ -229,39 +226,28 @@ def _image(blocks: Iterable[Block], c: Tensor) -> dict[str, Tensor]:
     return {"image": sum((block.gram(c) for block in blocks), torch.zeros_like(c))}
 
 
-def _sampled(L: Tensor, rows: Block) -> Tensor:
-    """The mean of L^-1 k k^T L^-T over some rows."""
-    total = L.new_zeros(L.shape)
-    for K, _, w in rows.parts():
-        half = torch.linalg.solve_triangular(L, K.T.to(L), upper=False)
-        total.addmm_(half if w is None else half * w.to(L), half.T)
-    return total.div_(rows.weight)
+def _missed(blocks: Iterable[Block], c: Tensor, columns: Tensor) -> dict[str, Tensor]:
+    """K_nm^T W (y - K_nm c)."""
+    return {"missed": sum((block.missed(c, columns) for block in blocks), torch.zeros_like(c))}
 
 
-def _first_jitter(dtype: torch.dtype, ridge: float, m: int) -> float:
-    """What rounding errors ask for; with float32 products more, as far as the ridge alpha / n hides the difference.
-
-    Eigenvectors of K_mm with eigenvalues below m alpha / n hardly take part in the solution: their share of the data
-    term, n mu^2 / m, is less than that of the penalty, alpha mu. They would magnify rounding errors all the same.
-    """
-    return JITTER[dtype] if dtype == torch.float64 else min(max(JITTER[dtype], ridge * m), LARGEST_FIRST)
+def _accurate_image(blocks: Iterable[Block], c: Tensor) -> dict[str, Tensor]:
+    """K_nm^T W K_nm c with float64 products."""
+    return _image(map(_in_float64, blocks), c)
 
 
-def _factor(K_mm: Any, first: float, like: Tensor) -> tuple[Tensor, Tensor, float]:
-    """L with L L^T = K_mm + jitter diag(K_mm), what was added to the diagonal, and the jitter, zero for the first one.
+def _accurate_missed(blocks: Iterable[Block], c: Tensor, columns: Tensor) -> dict[str, Tensor]:
+    """K_nm^T W (y - K_nm c) with float64 products."""
+    return _missed(map(_in_float64, blocks), c, columns)
 
-    A landmark with k(z, z) = 0 is zero everywhere; a one on the diagonal keeps it apart.
-    """
-    jitter = first
-    while jitter <= max(first, MAX_JITTER) * 1.001:
-        matrix, _ = landmark_matrix(K_mm, like)
-        matrix = matrix.contiguous()
-        added = torch.where(matrix.diagonal() == 0, 1.0, jitter * matrix.diagonal())
-        matrix.diagonal().add_(added)
-        if factorise_in_place(matrix):
-            return matrix.mT, added, jitter if jitter > first else 0.0
-        jitter *= 10
-    raise NotPositiveDefiniteError(
-        f"The Gram matrix of the landmarks is not positive definite, even with a jitter of {jitter / 10:g}: the kernel "
-        "may not be positive semi-definite. Test it with mercer.testing.check_kernel."
-    )
+
+def _accurate_cross(blocks: Iterable[Block]) -> dict[str, Tensor]:
+    """K_nm^T W y with float64 products."""
+    return {"cross": _first_pass(map(_in_float64, blocks))["cross"]}
+
+
+def _in_float64(block: Block) -> Block:
+    accurate = block.accurate()
+    if accurate is None:
+        raise InputError(f"A block of rows has {block.kernel!r}, which knows no float64 products, but others do.")
+    return accurate

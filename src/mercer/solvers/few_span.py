@@ -14,7 +14,7 @@ from mercer.core.arrays import check_finite
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.memory import resolve_budget
 from mercer.solvers.conjugate_gradients import conjugate_gradients
-from mercer.solvers.nystrom import landmark_matrix, whitening
+from mercer.solvers.nystrom import landmark_matrix, rounding_of, whitening
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
@@ -53,7 +53,7 @@ class FewSpan:
         """The span of landmarks with Gram matrix `K_mm`, over blocks that can be read again and again."""
         first = next(iter(blocks)).kernel
         matrix, precision = landmark_matrix(K_mm, torch.empty(first.shape[1], dtype=torch.float64, device=first.device))
-        basis = whitening(matrix, precision)
+        basis = whitening(matrix, max(precision, rounding_of(first.dtype, len(matrix))))
         n = sum(len(block.targets) for block in blocks)
         weights = [block.weights for block in blocks]
         all_weights = None if weights[0] is None else torch.cat([w for w in weights if w is not None])

@@ -11,11 +11,19 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
-from mercer.solvers.early_stopping import NO_GAIN, BestSoFar, held_out_rows, relative_error
+from mercer.solvers.early_stopping import (
+    NO_GAIN,
+    BestSoFar,
+    held_out_rows,
+    held_out_words,
+    largest_relative,
+    relative_error,
+)
 from mercer.solvers.products import Products, generator_from
-from mercer.solvers.system import System, check_alpha, each_alpha, right_hand_sides
+from mercer.solvers.system import System, check_alpha, check_count, check_tol, each_alpha, right_hand_sides
 
 LANCZOS_STEPS = 30
+ROUNDING = 100  # times the precision of products: a direction below this is noise, not orthogonal to the others
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,8 @@ class GradientDescent:
               \text{in each eigendirection of } A + \alpha I.
 
     No inverse is formed, and the function stays in the span of the data. Directions of large eigenvalues are learned
-    first, so stopping after k steps acts like a ridge of about 1 / (eta k): with `validation`, that share of the rows
-    is held out and decides when; their coefficients are zero.
+    first, so stopping after k steps acts like a ridge of about alpha + 1 / (eta k): with `validation`, that share of
+    the rows is held out and decides when. Their coefficients are zero, and the residual reported is of the others.
 
     Parameters
     ----------
@@ -60,12 +68,11 @@ class GradientDescent:
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1:
-            raise InputError(f"GradientDescent(max_iter={self.max_iter}): must be at least 1.")
+        check_tol("GradientDescent", self.tol)
+        check_count("GradientDescent", "max_iter", self.max_iter)
+        check_count("GradientDescent", "patience", self.patience)
         if self.step is not None and not self.step > 0:
             raise InputError(f"GradientDescent(step={self.step}): must be a number > 0, or None to choose.")
-        if not 0 < self.tol < 1:
-            raise InputError(f"GradientDescent(tol={self.tol}): must be a number > 0 and < 1.")
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor = 0.0) -> Solution:
         """Descend for B (n,) or (n, t) with one alpha or one per column."""
@@ -73,26 +80,27 @@ class GradientDescent:
         products, generator = Products.of(A), generator_from(self.seed)
         rhs = right_hand_sides(B, products.n).to(products.device)
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
-        if len(alphas.unique()) > 1:  # a step is as long as the largest alpha allows
-            solution = each_alpha(lambda columns, one: self.solve(A, columns, one), rhs, alphas)
-            return replace(solution, value=solution.value.reshape(B.shape))
         train, held_out = (part.to(products.device) for part in held_out_rows(products.n, self.validation, generator))
-        largest = largest_eigenvalue(products, generator) + float(alphas.max()) if self.step is None else 0.0
-        step = self.step or (1.0 / largest if largest > 0 else 1.0)
-        best, taken, ending = self._descend(products, rhs, alphas, step, train, held_out)
-        residual = _relative(self._residual(products, rhs, alphas, best.value)[train], rhs[train])
-        return Solution(
-            solver="gd",
-            converged=residual <= self.tol or (ending == "stopped" and best.step > 0),
-            residual=residual,
-            iterations=taken,
-            seconds=time.perf_counter() - started,
-            reason=self._account(best, step, ending),
-            value=best.value.reshape(B.shape),
-        )
+        largest = largest_eigenvalue(products, generator) if self.step is None else 0.0
+
+        def solve(columns: Tensor, alpha: float) -> Solution:  # a step is as long as the largest alpha allows
+            step = self.step or (1.0 / (largest + alpha) if largest + alpha > 0 else 1.0)
+            best, taken, ending = self._descend(products, columns, alpha, step, train, held_out)
+            residual = largest_relative(self._residual(products, columns, alpha, best.value)[train], columns[train])
+            return Solution(
+                solver="gd",
+                converged=residual <= self.tol or (ending == "stopped" and best.step > 0),
+                residual=residual,
+                iterations=taken,
+                reason=self._account(best, alpha, step, ending, len(held_out)),
+                value=best.value,
+            )
+
+        solution = each_alpha(solve, rhs, alphas)
+        return replace(solution, seconds=time.perf_counter() - started, value=solution.value.reshape(B.shape))
 
     def _descend(
-        self, products: Products, rhs: Tensor, alphas: Tensor, step: float, train: Tensor, held_out: Tensor
+        self, products: Products, rhs: Tensor, alpha: float, step: float, train: Tensor, held_out: Tensor
     ) -> tuple[BestSoFar, int, str]:
         c, residual, taken = torch.zeros_like(rhs), rhs, 0
         best = BestSoFar(c)
@@ -100,8 +108,8 @@ class GradientDescent:
             for taken in range(self.max_iter + 1):
                 if taken:
                     c[train] += step * residual[train]
-                    residual = self._residual(products, rhs, alphas, c)
-                fit = _relative(residual[train], rhs[train])
+                    residual = self._residual(products, rhs, alpha, c)
+                fit = largest_relative(residual[train], rhs[train])
                 error = relative_error(residual[held_out], rhs) if len(held_out) else fit
                 best.offer(taken, error, c)
                 if self.callback is not None and taken:
@@ -117,15 +125,16 @@ class GradientDescent:
         return best, taken, "spent"
 
     @staticmethod
-    def _residual(products: Products, rhs: Tensor, alphas: Tensor, c: Tensor) -> Tensor:
-        return rhs - products.matmul(c) - alphas * c
+    def _residual(products: Products, rhs: Tensor, alpha: float, c: Tensor) -> Tensor:
+        return rhs - products.matmul(c) - alpha * c
 
-    def _account(self, best: BestSoFar, step: float, ending: str) -> str:
+    def _account(self, best: BestSoFar, alpha: float, step: float, ending: str, held_out: int) -> str:
         words = f"{best.step} steps of {step:.2g}"
-        if best.step:
-            words += f", like a ridge of about {1.0 / (step * best.step):.2g}"
-        if self.validation:
+        if best.step and ending != "arrived":
+            words += f", like a ridge of about {alpha + 1.0 / (step * best.step):.2g}"
+        if held_out:
             words += f", validation error {best.error:.3g}" if best.step else f", {NO_GAIN}"
+            words += f"; {held_out_words(held_out)}"
         return words + {
             "diverged": f"; the residuals grew: step={step:.2g} is too long",
             "spent": f"; max_iter={self.max_iter} is spent: raise it to fit more closely",
@@ -152,17 +161,10 @@ def largest_eigenvalue(products: Products, generator: torch.Generator) -> float:
         w = w - basis @ (basis.T @ w)
         w = w - basis @ (basis.T @ w)
         off.append(float(w.norm()))
-        if off[-1] <= products.precision * max(map(abs, diagonal)):
+        if off[-1] <= ROUNDING * products.precision * max(map(abs, diagonal)):
             break
         V.append(w / off[-1])
     beside = torch.diag(torch.tensor(off[:-1], dtype=torch.float64), 1)
     T = torch.diag(torch.tensor(diagonal, dtype=torch.float64)) + beside + beside.T
     values, vectors = torch.linalg.eigh(T)
     return float(values[-1]) + off[-1] * abs(float(vectors[-1, -1]))
-
-
-def _relative(residual: Tensor, targets: Tensor) -> float:
-    """The largest relative residual over columns."""
-    size = targets.norm(dim=0)
-    ratio = torch.where(size > 0, residual.norm(dim=0) / size, residual.norm(dim=0))
-    return float(ratio.nan_to_num(torch.inf, torch.inf).max()) if len(ratio) else 0.0

@@ -10,6 +10,9 @@ from torch import Tensor
 from mercer.solvers.products import Products
 from mercer.solvers.system import System
 
+STRIP = 1024
+"""Columns that are multiplied at a time, which saves memory."""
+
 
 def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
     r"""Places of m different rows, drawn in proportion to approximate ridge leverage scores
@@ -54,8 +57,9 @@ def _scores(products: Products, members: Tensor, chosen: Tensor, share: Tensor, 
     values = values.clamp(min=0.0)
     tail = float(values[: max(0, len(values) - k)].sum()) / k
     ridge = max(tail, products.precision * float(values[-1]), torch.finfo(torch.float64).tiny)
-    half = (vectors / (values + ridge).sqrt()).T @ (root * rows[:, members])
-    return ((products.diag[members] - half.square().sum(0)) / ridge).clamp(0.0, 1.0)
+    half = (root * vectors / (values + ridge).sqrt()).T
+    explained = torch.cat([(half @ rows[:, part]).square().sum(0) for part in members.split(STRIP)])
+    return ((products.diag[members] - explained) / ridge).clamp(0.0, 1.0)
 
 
 def _without_replacement(scores: Tensor, m: int, generator: torch.Generator) -> Tensor:

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.results import Solution
-from mercer.operators.base import PART_NUMBERS
 from mercer.solvers.cholesky import TOLERANCE, factorise_in_place
 from mercer.solvers.products import Products
-from mercer.solvers.system import System, check_alpha, right_hand_sides
+from mercer.solvers.scaling import column_norms
+from mercer.solvers.system import System, check_alpha, near_one, right_hand_sides
 
 GOOD_ENOUGH = 1e-14
 MAX_REFINEMENTS = 30
@@ -44,7 +44,7 @@ class MixedCholesky:
         """Solve for B (n,) or (n, t) with one alpha or one per column; each distinct alpha is factorised once."""
         started = time.perf_counter()
         products = Products.of(A)
-        rhs = right_hand_sides(B, products.n).to(products.device)
+        rhs, scale = near_one(right_hand_sides(B, products.n).to(products.device))
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
         value, worst, steps, jitter = torch.zeros_like(rhs), 0.0, 0, 0.0
         for distinct in alphas.unique():
@@ -59,11 +59,8 @@ class MixedCholesky:
             iterations=steps,
             seconds=time.perf_counter() - started,
             jitter=jitter,
-            reason=""
-            if worst <= TOLERANCE
-            else "the condition number is too large for a float32 factor (about 1e6 is the "
-            "limit): use solver='cholesky' or a larger alpha",
-            value=value.reshape(B.shape),
+            reason="" if worst <= TOLERANCE else _worry(products),
+            value=(value * scale).reshape(B.shape),
         )
 
     def _solve(self, products: Products, rhs: Tensor, alpha: float) -> _Refined:
@@ -72,7 +69,7 @@ class MixedCholesky:
         best = _Refined(value, torch.inf, 0, jitter)
         for step in range(MAX_REFINEMENTS + 1):
             residual = rhs - products.matmul(value) - alpha * value
-            size = norm * value.norm(dim=0) + rhs.norm(dim=0)
+            size = norm * column_norms(value) + rhs.norm(dim=0)
             error = torch.where(size > 0, residual.norm(dim=0) / size, 0.0).nan_to_num(torch.inf, torch.inf)
             improved = float(error.max()) < 0.5 * best.residual
             if float(error.max()) < best.residual:
@@ -91,6 +88,19 @@ class _Refined:
     jitter: float
 
 
+def _worry(products: Products) -> str:
+    """Why refinement did not arrive."""
+    if products.precision > torch.finfo(torch.float64).eps:
+        return (
+            f"the products are {products.precision_name}, and refinement cannot see what they round away: use float64 "
+            "products, which keep the float32 factor, or solver='cholesky'"
+        )
+    return (
+        "the condition number is too large for a float32 factor (about 1e6 is the limit): use solver='cholesky' or a "
+        "larger alpha"
+    )
+
+
 def _factorise(products: Products, alpha: float) -> tuple[Tensor, Tensor, float, float]:
     """A float32 factor of the scaled matrix, the scaling, a bound of the norm of the matrix, and the jitter needed."""
     diagonal = products.diag + alpha
@@ -99,7 +109,7 @@ def _factorise(products: Products, alpha: float) -> tuple[Tensor, Tensor, float,
     while jitter <= MAX_JITTER * 1.001:
         matrix = torch.empty(products.n, products.n, dtype=torch.float32, device=products.device)
         norm = 0.0
-        for part in torch.arange(products.n, device=products.device).split(max(1, PART_NUMBERS // products.n)):
+        for part in torch.arange(products.n, device=products.device).split(products.rows_at_once):
             rows = products.rows(part)
             norm = max(norm, float(rows.abs().sum(1).max()) + alpha)
             rows[torch.arange(len(part), device=part.device), part] += alpha

@@ -13,11 +13,20 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
+from mercer.solvers.cholesky import factorise_in_place
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import check_alpha
 
 TOLERANCE = 1e-8  # of the backward error: normal equations keep half of the digits of float64
+
+ROUNDING = 3.0
+"""Eigenvalues of K_mm up to this many times the rounding error of the largest are noise. Those above matter, however
+small: their functions are small at the landmarks and large elsewhere."""
+
+SINGLE_ROUNDING = 3e-9
+"""Divided by m, what stands for the rounding error where kernel values at the rows are float32: what is then left out
+would magnify their rounding more than ten thousand times."""
 
 
 class NystromSums:
@@ -136,13 +145,13 @@ class NystromEquations:
 
     .. math:: E^T K_{mm} E = I, \qquad (E^T G E + \alpha I)\, u = E^T h, \qquad c = E u.
 
-    K_mm is scaled to a unit diagonal, and its eigenvalues up to m times the rounding error are left out instead of
-    lifted by a jitter, so the penalty stays alpha |f|^2.
+    K_mm is scaled to a unit diagonal, and its eigenvalues up to three times the rounding error are left out instead of
+    lifted by a jitter, so the penalty stays alpha |f|^2. Without a K_mm both it and E are the identity.
     """
 
     sums: NystromSums
-    K_mm: Tensor
-    basis: Tensor
+    K_mm: Tensor | None
+    basis: Tensor | None
     inner: Tensor
     seconds: float = 0.0
 
@@ -151,14 +160,12 @@ class NystromEquations:
         started = time.perf_counter()
         check_finite(sums.gram, "The sum of products of kernel values")
         check_finite(sums.cross, "The sum of kernel values times targets")
-        if K_mm is None:
-            kernel = basis = torch.eye(len(sums.gram)).to(sums.gram)
-            inner = sums.gram
-        else:
+        kernel, inner = None, sums.gram
+        if K_mm is not None:
             kernel, precision = landmark_matrix(K_mm, sums.gram)
             basis = whitening(kernel, precision) if basis is None else basis
             inner = basis.T @ sums.gram @ basis
-        return cls(sums, kernel, basis, (inner + inner.T) / 2, time.perf_counter() - started)
+        return cls(sums, kernel, basis, (inner + inner.T).div_(2), time.perf_counter() - started)
 
     def solve(self, alpha: float | Tensor) -> Solution:
         """Coefficients c (m, t): by Cholesky for one alpha well above the rounding of the sums, else by eigenvalues."""
@@ -167,18 +174,18 @@ class NystromEquations:
         factor = self._factor(float(alphas.min())) if len(alphas.unique()) == 1 else None
         if factor is None:
             return self.spectrum().solve(alpha)
-        value = self.basis @ torch.cholesky_solve(self.basis.T @ self.sums.cross, factor)
+        value = self._outside(torch.cholesky_solve(self._inside(self.sums.cross), factor)).contiguous()
         return self.solution(value, alphas.reshape(1, -1), self.seconds + time.perf_counter() - started)
 
     def spectrum(self) -> NystromSpectrum:
         """The equations with their matrix made diagonal."""
         started = time.perf_counter()
         values, vectors = torch.linalg.eigh(self.inner)
-        return NystromSpectrum(self, self.basis @ vectors, values, self.seconds + time.perf_counter() - started)
+        return NystromSpectrum(self, self._outside(vectors), values, self.seconds + time.perf_counter() - started)
 
     def solution(self, value: Tensor, alphas: Tensor, seconds: float, concern: str = "") -> Solution:
         """The coefficients with their account; alphas are (1, 1) or (1, t)."""
-        rank, m, residual = self.basis.shape[1], len(self.K_mm), self._backward_error(value, alphas)
+        rank, m, residual = len(self.inner), len(value), self._backward_error(value, alphas)
         words = [f"{rank} of {m} landmarks are independent to rounding"] if rank < m else []
         words += [concern] if concern else []
         if residual > TOLERANCE:
@@ -194,18 +201,26 @@ class NystromEquations:
 
     def _factor(self, alpha: float) -> Tensor | None:
         """The factor for alpha, None unless rounding has pushed no eigenvalue further below zero than half of it."""
-        for shift in (alpha / 2, alpha):
-            shifted = self.inner.clone()
-            shifted.diagonal().add_(shift)
-            factor, failed = torch.linalg.cholesky_ex(shifted)
-            if alpha == 0 or int(failed):
-                return None
-        return factor
+        if alpha == 0 or not factorise_in_place(self._shifted(alpha / 2)):
+            return None
+        shifted = self._shifted(alpha)
+        return shifted.mT if factorise_in_place(shifted) else None
+
+    def _shifted(self, shift: float) -> Tensor:
+        shifted = self.inner.clone()
+        shifted.diagonal().add_(shift)
+        return shifted
+
+    def _inside(self, V: Tensor) -> Tensor:
+        return V if self.basis is None else self.basis.T @ V
+
+    def _outside(self, U: Tensor) -> Tensor:
+        return U if self.basis is None else self.basis @ U
 
     def _backward_error(self, value: Tensor, alphas: Tensor) -> float:
         gram, cross = self.sums.gram, self.sums.cross
-        missed = cross - gram @ value - alphas * (self.K_mm @ value)
-        norm = gram.abs().sum(1).max() + alphas * self.K_mm.abs().sum(1).max()
+        missed = cross - gram @ value - alphas * (value if self.K_mm is None else self.K_mm @ value)
+        norm = _row_sum(gram) + alphas * (1.0 if self.K_mm is None else _row_sum(self.K_mm))
         scale = norm * value.norm(dim=0) + cross.norm(dim=0)
         error = torch.where(scale > 0, missed.norm(dim=0) / scale, 0.0)
         return float(error.nan_to_num(torch.inf, torch.inf).max())
@@ -272,16 +287,41 @@ def landmark_matrix(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:
     return matrix.to(like), torch.finfo(matrix.dtype).eps
 
 
+def rounding_of(dtype: torch.dtype, m: int) -> float:
+    """What `whitening` of m landmarks takes for the rounding error, by the dtype of kernel values at the rows.
+
+    >>> rounding_of(torch.float64, 100), rounding_of(torch.float32, 100)
+    (2.220446049250313e-16, 3e-11)
+    """
+    exact = torch.finfo(torch.float64).eps
+    return exact if dtype == torch.float64 else max(exact, SINGLE_ROUNDING / m)
+
+
 def whitening(K_mm: Tensor, precision: float) -> Tensor:
-    """E (m, r) with E^T K_mm E = I, where r is the rank of K_mm scaled to a unit diagonal."""
+    """E (m, r) with E^T K_mm E = I, where r is the rank of K_mm scaled to a unit diagonal.
+
+    A landmark with k(z, z) = 0 is zero everywhere, or the kernel is none.
+    """
     diagonal = K_mm.diagonal()
+    if bool((K_mm[diagonal <= 0].abs() > precision**0.5 * K_mm.abs().max()).any()):
+        raise _indefinite(K_mm)
     root = torch.where(diagonal > 0, diagonal, torch.inf).rsqrt().unsqueeze(1)
     values, vectors = torch.linalg.eigh(root * K_mm * root.T)
-    if float(values[0]) < -(precision**0.5) * float(values[-1].clamp(min=0.0)) or bool((diagonal < 0).any()):
-        raise NotPositiveDefiniteError(
-            f"The Gram matrix of the landmarks has the eigenvalue {float(values[0]):.3g} (the largest is "
-            f"{float(values[-1]):.3g}): the kernel is not positive semi-definite. "
-            "Test it with mercer.testing.check_kernel."
-        )
-    kept = values > max(len(values) * precision * float(values[-1]), -float(values[0]), 0.0)
+    if float(values[0]) < -(precision**0.5) * float(values[-1]):
+        raise _indefinite(K_mm)
+    kept = values > max(ROUNDING * precision * float(values[-1]), -2.0 * float(values[0]), 0.0)
     return root * vectors[:, kept] * values[kept].rsqrt()
+
+
+def _row_sum(A: Tensor) -> Tensor:
+    """The largest sum of absolute values of a row, without another matrix of that size."""
+    return torch.linalg.vector_norm(A, ord=1, dim=1).max()
+
+
+def _indefinite(K_mm: Tensor) -> NotPositiveDefiniteError:
+    values = torch.linalg.eigvalsh(K_mm)
+    return NotPositiveDefiniteError(
+        f"The Gram matrix of the landmarks has the eigenvalue {float(values[0]):.3g} (the largest is "
+        f"{float(values[-1]):.3g}): the kernel is not positive semi-definite. "
+        "Test it with mercer.testing.check_kernel."
+    )

@@ -16,10 +16,11 @@ from mercer.core.results import Solution
 from mercer.solvers import conjugate_gradients as cg
 from mercer.solvers.preconditioners import Identity, Preconditioner, nystrom_preconditioner, pivoted_preconditioner
 from mercer.solvers.products import Products
-from mercer.solvers.system import System, check_alpha, right_hand_sides
+from mercer.solvers.system import System, check_alpha, check_count, check_tol, near_one, right_hand_sides
 
 SMALLEST_RANK = 200
 RANK = 12  # times sqrt(n): a factor of that rank costs as much as a few dozen products, for n r^2 to n^2
+REFINABLE = 1e-2  # a residual above this says that float32 has no digits left to refine with
 ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be improved upon
 
 
@@ -45,8 +46,8 @@ class PCG:
     seed : of the random pivots or the sketch.
     memory_budget : bytes or text such as "2GiB" for the preconditioner; half of what is free by default.
     accurate : the same system with float64 products. Where float32 products cannot bring the residual to `tol`, the
-        solve goes on with true residuals from these, and reaches any `tol` that float64 does at the price of a few
-        slow products.
+        solve goes on with true residuals from these, at the price of a few slow products; where float32 is too coarse
+        for the system altogether, every product is one of these if `switch` is true, and otherwise the solve ends.
     callback : called with the iteration and the largest relative residual. An interrupt from the keyboard, there or
         anywhere, ends the solve with the best iterate so far.
 
@@ -70,14 +71,13 @@ class PCG:
     memory_budget: int | str | None = None
     accurate: System | None = field(default=None, repr=False, compare=False)
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
+    switch: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < 1:
-            raise InputError(f"PCG(tol={self.tol}): must be a number > 0 and < 1.")
-        if self.max_iter < 1:
-            raise InputError(f"PCG(max_iter={self.max_iter}): must be at least 1.")
-        if self.rank is not None and self.rank < 1:
-            raise InputError(f"PCG(rank={self.rank}): must be at least 1, or None to choose.")
+        check_tol("PCG", self.tol)
+        check_count("PCG", "max_iter", self.max_iter)
+        if self.rank is not None:
+            check_count("PCG", "rank", self.rank)
         if isinstance(self.preconditioner, str) and self.preconditioner not in ("pivoted", "nystrom"):
             raise InputError(f"PCG(preconditioner={self.preconditioner!r}): must be 'pivoted', 'nystrom' or None.")
         if not isinstance(self.preconditioner, str | None) and not hasattr(self.preconditioner, "apply"):
@@ -118,30 +118,35 @@ class PreparedPCG:
         """X of (A + alpha I) X = B for B of shape (n,) or (n, t); alpha is one number or one per column."""
         started = time.perf_counter()
         options, products = self.options, self.products
-        rhs = right_hand_sides(B, products.n).to(products.device)
+        rhs, scale = near_one(right_hand_sides(B, products.n).to(products.device))
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
         accurate = None if options.accurate is None else Products.of(options.accurate)
         if accurate is not None and accurate.n != products.n:
             raise InputError(f"accurate has {accurate.n} rows but the system has {products.n}.")
 
-        def search(start: Tensor | None, max_iter: int, judge: Products | None = None) -> cg.Iterates:
-            return cg.conjugate_gradients(
-                lambda V, columns: products.matmul(V) + alphas[columns] * V,
+        def search(start: Tensor | None, taken: int, fast: Products, judge: Products | None, P: Any) -> cg.Iterates:
+            found = cg.conjugate_gradients(
+                lambda V, columns: fast.matmul(V) + alphas[columns] * V,
                 rhs,
-                lambda R, columns: self.preconditioner.apply(R, alphas[columns]),
+                lambda R, columns: P.apply(R, alphas[columns]),
                 tol=options.tol,
-                max_iter=max_iter,
-                precision=products.precision,
+                max_iter=options.max_iter - taken,
+                precision=fast.precision,
                 accurate=None if judge is None else lambda V, columns: judge.matmul(V) + alphas[columns] * V,
                 start=start,
-                callback=options.callback,
+                callback=None if options.callback is None else _counting_on(options.callback, taken),
             )
+            return replace(found, iterations=taken + found.iterations)
 
-        found = search(_start(options.warm_start, rhs), options.max_iter)
-        left = options.max_iter - found.iterations
-        if accurate is not None and cg.STAGNATED in found.fate.tolist() and left > 0:
-            more = search(found.value, left, accurate)
-            found = replace(more, iterations=found.iterations + more.iterations)
+        P, switched = self.preconditioner, ""
+        found = search(_start(options.warm_start, rhs, scale), 0, products, None, P)
+        refinable = not options.switch or bool((found.residual <= REFINABLE).all())
+        if accurate is not None and self._goes_on(found) and refinable:
+            found = search(found.value, found.iterations, products, accurate, P)
+        if accurate is not None and options.switch and self._goes_on(found):
+            P = self._preconditioner_of(accurate, float(alphas.min()))
+            found = search(found.value, found.iterations, accurate, None, P)
+            switched = f"{products.precision_name} products are too coarse, {accurate.precision_name} ones took over"
         residual = float(found.residual.max()) if rhs.shape[1] else 0.0
         return Solution(
             solver="pcg",
@@ -149,14 +154,31 @@ class PreparedPCG:
             residual=residual,
             iterations=found.iterations,
             seconds=self.seconds + time.perf_counter() - started,
-            reason=self._account(found),
-            value=found.value.reshape(B.shape),
+            reason="; ".join(filter(None, [self._ending(found), switched, getattr(P, "note", "")])),
+            value=(found.value * scale).reshape(B.shape),
         )
 
-    def _account(self, found: cg.Iterates) -> str:
+    def _preconditioner_of(self, accurate: Products, smallest_alpha: float) -> Preconditioner:
+        """One from float64 rows, where there is room for a second."""
+        options, used = self.options, 8 * getattr(self.preconditioner, "F", torch.empty(0)).numel()
+        fitting = automatic_rank(accurate.n, max(0, resolve_budget(options.memory_budget, accurate.device) - used))
+        if fitting < automatic_rank(accurate.n, 2**62) or not isinstance(options.preconditioner, str):
+            return self.preconditioner
+        return options._preconditioner(accurate.system, accurate, smallest_alpha)
+
+    def _goes_on(self, found: cg.Iterates) -> bool:
+        """Whether some column cannot go further with products of this precision, and there are iterations left."""
+        fates = set(found.fate.tolist())
+        stuck = cg.INTERRUPTED not in fates and bool(fates & {cg.STAGNATED, cg.INDEFINITE, cg.DIVERGING})
+        return stuck and found.iterations < self.options.max_iter
+
+    def _ending(self, found: cg.Iterates) -> str:
         judged_by = self.products if self.options.accurate is None else Products.of(self.options.accurate)
-        ending = how_it_ended(found, self.options.max_iter, judged_by.precision_name)
-        return "; ".join(part for part in (ending, getattr(self.preconditioner, "note", "")) if part)
+        return how_it_ended(found, self.options.max_iter, judged_by.precision_name)
+
+
+def _counting_on(callback: cg.Progress, taken: int) -> cg.Progress:
+    return lambda iteration, residual: callback(taken + iteration, residual)
 
 
 def automatic_rank(n: int, budget: int) -> int:
@@ -172,20 +194,22 @@ def automatic_rank(n: int, budget: int) -> int:
 
 def how_it_ended(found: cg.Iterates, max_iter: int, precision: str) -> str:
     """Why some right-hand side did not converge, in words; empty when all did."""
+    close = bool((found.residual[found.fate == cg.INTERRUPTED] < 1).all())
     endings = {
-        cg.INTERRUPTED: f"interrupted after {found.iterations} iterations, this is the best iterate so far",
+        cg.INTERRUPTED: f"interrupted after {found.iterations} iterations, "
+        + ("this is the best iterate so far" if close else "none of which is closer to the solution than zero"),
         cg.INDEFINITE: "a direction of negative curvature was found: the kernel is not positive semi-definite, or "
         "alpha is below the rounding error of the products",
         cg.DIVERGING: "the residuals grew or stopped being finite: use a larger alpha",
         cg.STAGNATED: f"this is the best residual that {precision} products reach: use a larger alpha"
         + ("" if precision == "float64" else " or float64 data"),
-        cg.RUNNING: f"max_iter={max_iter} is spent: raise it, or use a larger alpha or rank",
+        cg.RUNNING: f"max_iter={max_iter} is spent: raise it, or use a larger alpha",
     }
     seen = set(found.fate.tolist())
     return next((words for fate, words in endings.items() if fate in seen), "")
 
 
-def _start(warm_start: Any, rhs: Tensor) -> Tensor | None:
+def _start(warm_start: Any, rhs: Tensor, scale: Tensor) -> Tensor | None:
     if warm_start is None:
         return None
     start = torch.as_tensor(warm_start).to(rhs)
@@ -194,4 +218,4 @@ def _start(warm_start: Any, rhs: Tensor) -> Tensor | None:
         raise InputError(f"warm_start has shape {tuple(start.shape)} but the right-hand side {tuple(rhs.shape)}.")
     if not bool(torch.isfinite(start).all()):
         raise InputError("warm_start contains NaN or infinity.")
-    return start
+    return start / scale

@@ -78,9 +78,13 @@ def pivoted_cholesky(
             continue
         new = torch.linalg.solve_triangular(corner.to(rows), rows[accepted.to(rows.device)], upper=False)
         chosen = proposed[accepted.to(proposed.device)]
+        after = left - new.square().sum(0)
+        if not _is_definite(after, products):
+            if k and products.precision > torch.finfo(torch.float64).eps:
+                break  # rounding, which small pivots have magnified: the factor ends before it
+            raise _indefinite(after)
         columns[k : k + len(new)] = new
-        left -= new.square().sum(0)
-        _check_definite(left, products)
+        left = after
         left[chosen] = 0.0
         left[left <= noise] = 0.0
         pivots.append(chosen)
@@ -120,10 +124,12 @@ def _accept(corner: Tensor, noise: Tensor, generator: torch.Generator) -> tuple[
     return kept, factor
 
 
-def _check_definite(left: Tensor, products: Products) -> None:
-    allowed = products.precision**0.5 * float(products.diag.max())
-    if not float(left.min()) >= -allowed:
-        raise NotPositiveDefiniteError(
-            f"A pivoted Cholesky factor left the diagonal entry {float(left.min()):.3g}: the kernel is not positive "
-            "semi-definite. Test it with mercer.testing.check_kernel."
-        )
+def _is_definite(left: Tensor, products: Products) -> bool:
+    return float(left.min()) >= -(products.precision**0.5) * float(products.diag.max())
+
+
+def _indefinite(left: Tensor) -> NotPositiveDefiniteError:
+    return NotPositiveDefiniteError(
+        f"A pivoted Cholesky factor left the diagonal entry {float(left.min()):.3g}: the kernel is not positive "
+        "semi-definite. Test it with mercer.testing.check_kernel."
+    )

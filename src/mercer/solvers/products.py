@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -10,7 +11,9 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.core.memory import resolve_budget
 from mercer.operators.base import PART_NUMBERS
+from mercer.solvers.scaling import powers_of_two
 from mercer.solvers.system import System
 
 
@@ -61,6 +64,16 @@ class Products:
     def precision_name(self) -> str:
         return str(self.dtype).removeprefix("torch.")
 
+    @cached_property
+    def memory_budget(self) -> int:
+        """Bytes that may be used beside the data: those of the operator, or half of what is free."""
+        return resolve_budget(getattr(self.system, "memory_budget", None), self.device)
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows to ask for at a time: up to a quarter of the budget."""
+        return max(1, min(PART_NUMBERS, self.memory_budget // (4 * 8)) // self.n)
+
     def matmul(self, V: Tensor) -> Tensor:
         """A V for V of shape (n, t); in lower precision each column is first brought near one by a power of two."""
         return in_precision(self.system.matmul, V, self.dtype)
@@ -77,15 +90,14 @@ class Products:
         """The product of some rows with V (n, t), in float64; a system's own `rows_matmul` is used where it has one."""
         if hasattr(self.system, "rows_matmul"):
             return in_precision(lambda scaled: self.system.rows_matmul(index, scaled), V, self.dtype)
-        return torch.cat([self.rows(part) @ V for part in index.split(max(1, PART_NUMBERS // self.n))])
+        return torch.cat([self.rows(part) @ V for part in index.split(self.rows_at_once)])
 
 
 def in_precision(matmul: Any, V: Tensor, dtype: torch.dtype) -> Tensor:
     """matmul(V) in float64 from a product in `dtype`, with columns scaled by powers of two so that none underflows."""
     if dtype == torch.float64:
         return torch.as_tensor(matmul(V)).to(torch.float64)
-    largest = V.abs().amax(0)
-    scale = torch.exp2(torch.where(largest > 0, largest, 1.0).log2().floor())
+    scale = powers_of_two(V)
     return torch.as_tensor(matmul((V / scale).to(dtype))).to(torch.float64) * scale
 
 

@@ -13,8 +13,9 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.engines import Arrays
 from mercer.core.errors import InputError
+from mercer.core.memory import resolve_budget
 from mercer.kernels.base import Kernel
-from mercer.operators import gram
+from mercer.operators import GramOperator, gram
 from mercer.solvers.products import in_precision
 
 BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
@@ -24,6 +25,9 @@ PART_NUMBERS = 2**23
 CPU_NUMBERS, LEAST_ROWS = 2**21, 1024
 """Kernel values that are stored at a time; on a CPU fewer, to stay in the caches, but those of enough rows that adding
 their products to a large sum does not count."""
+
+PART_SHARE = 4
+"""One of so many parts of a memory budget holds the kernel values."""
 
 LIBRARIES = 2**26
 """Memory that numerical libraries take when they are first used."""
@@ -49,6 +53,11 @@ class Block(NamedTuple):
         """K^T W y in float64."""
         return self.transposed(self.targets.to(device=self.kernel.device, dtype=torch.float64))
 
+    def missed(self, V: Tensor, columns: Tensor) -> Tensor:
+        """K^T W (y - K V) in float64, for some columns of the targets: what rounding spares of both products."""
+        y = self.targets.to(device=self.kernel.device, dtype=torch.float64)[:, columns]
+        return self.transposed(y - in_precision(self.kernel.matmul, V, self.kernel.dtype))
+
     def transposed(self, U: Tensor) -> Tensor:
         """K^T W U in float64."""
         if self.weights is not None:
@@ -63,11 +72,21 @@ class Block(NamedTuple):
             K = torch.as_tensor(self.kernel.rows(part))
             yield K, self.targets[part], None if self.weights is None else self.weights[part]
 
+    def accurate(self) -> Block | None:
+        """The same rows with kernel values in float64, None where their points are not known."""
+        K = self.kernel
+        if K.dtype == torch.float64:
+            return self
+        if not isinstance(K, GramOperator):
+            return None
+        return self._replace(kernel=gram(K.kernel, K.x, K.z, memory_budget=K.memory_budget, dtype=torch.float64))
+
     @property
     def _rows_at_once(self) -> int:
-        if torch.device(self.kernel.device).type != "cpu":
-            return PART_NUMBERS // self.kernel.shape[1]
-        return max(LEAST_ROWS, CPU_NUMBERS // self.kernel.shape[1])
+        m, budget = self.kernel.shape[1], getattr(self.kernel, "memory_budget", None)
+        on_cpu = torch.device(self.kernel.device).type == "cpu"
+        rows = max(LEAST_ROWS, CPU_NUMBERS // m) if on_cpu else PART_NUMBERS // m
+        return rows if budget is None else min(rows, resolve_budget(budget, self.kernel.device) // (PART_SHARE * 8 * m))
 
     @property
     def weight(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
@@ -10,8 +11,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import check_finite
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.core.results import Solution
+from mercer.solvers.scaling import powers_of_two
 
 
 class System(Protocol):
@@ -51,6 +53,17 @@ def right_hand_sides(B: Tensor, n: int) -> Tensor:
     return B.to(torch.float64).reshape(n, -1)
 
 
+def near_one(rhs: Tensor) -> tuple[Tensor, Tensor]:
+    """Each column divided by a power of two that brings it near one, and these powers; solutions scale with them.
+
+    >>> near_one(torch.tensor([[24.0, 0.5], [16.0, -0.75]]))
+    (tensor([[ 1.5000,  1.0000],
+            [ 1.0000, -1.5000]]), tensor([16.0000,  0.5000]))
+    """
+    scale = powers_of_two(rhs)
+    return rhs / scale, scale
+
+
 def check_alpha(alpha: Any, n_targets: int | None = None) -> Tensor:
     """Alpha as a float64 tensor of no or one dimension, every value finite and >= 0."""
     values = torch.as_tensor(alpha, dtype=torch.float64)
@@ -64,6 +77,34 @@ def check_alpha(alpha: Any, n_targets: int | None = None) -> Tensor:
             f"alpha has shape {tuple(values.shape)}: give one number or one for each of {n_targets} targets."
         )
     return values
+
+
+def check_tol(owner: str, tol: Any) -> None:
+    """A tolerance is a number between 0 and 1.
+
+    >>> check_tol("PCG", "small")
+    Traceback (most recent call last):
+    mercer.core.errors.InputTypeError: PCG(tol='small'): must be a number > 0 and < 1.
+    """
+    message = f"{owner}(tol={tol!r}): must be a number > 0 and < 1."
+    if isinstance(tol, bool) or not isinstance(tol, numbers.Real):
+        raise InputTypeError(message)
+    if not 0 < float(tol) < 1:
+        raise InputError(message)
+
+
+def check_count(owner: str, name: str, value: Any) -> None:
+    """A number of steps, rows or columns is an integer that is at least 1.
+
+    >>> check_count("PCG", "max_iter", 2.5)
+    Traceback (most recent call last):
+    mercer.core.errors.InputTypeError: PCG(max_iter=2.5): must be an integer >= 1.
+    """
+    message = f"{owner}({name}={value!r}): must be an integer >= 1."
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise InputTypeError(message)
+    if value < 1:
+        raise InputError(message)
 
 
 def each_alpha(solve: Callable[[Tensor, float], Solution], B: Tensor, alphas: Tensor) -> Solution:
