@@ -11,8 +11,9 @@ from mercer.core.errors import NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Laplace, Linear, Matern
 from mercer.solvers import Cholesky
 from mercer.solvers.falkon import Falkon
-from mercer.solvers.nystrom import NystromSums, rounding_of, whitening
+from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.row_blocks import Block, RowBlocks
+from mercer.solvers.whitening import rounding_of, whitening
 from mercer.testing.solvers import MatrixSystem
 
 

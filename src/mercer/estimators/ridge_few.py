@@ -28,9 +28,10 @@ from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.solvers.choose import landmark_count
 from mercer.solvers.falkon import Falkon
 from mercer.solvers.landmarks import choose_landmarks
-from mercer.solvers.nystrom import NystromSpectrum, NystromSums, rounding_of, sums_over, whitening
+from mercer.solvers.nystrom import NystromSpectrum, NystromSums, sums_over
 from mercer.solvers.random_features import FourierFeatures
 from mercer.solvers.row_blocks import Block
+from mercer.solvers.whitening import rounding_of, whitening
 
 if TYPE_CHECKING:
     from mercer.estimators.ridge_model import RidgeModel

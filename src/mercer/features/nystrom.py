@@ -12,7 +12,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.operators import gram
-from mercer.solvers.nystrom import rounding_of, whitening
+from mercer.solvers.whitening import rounding_of, whitening
 
 
 @dataclass(frozen=True, eq=False)

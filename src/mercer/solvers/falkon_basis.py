@@ -13,10 +13,10 @@ from torch import Tensor
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.solvers.cholesky import factorise_in_place
 from mercer.solvers.conjugate_gradients import Map
-from mercer.solvers.nystrom import landmark_matrix, whitening
 from mercer.solvers.products import generator_from
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
+from mercer.solvers.whitening import landmark_matrix, whitening
 
 ROUNDING = 10
 """The least distance, squared, of a landmark to the span of others, where k(z, z) = 1, in rounding errors."""

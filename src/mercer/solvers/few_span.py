@@ -14,10 +14,10 @@ from mercer.core.arrays import check_finite
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.memory import resolve_budget
 from mercer.solvers.conjugate_gradients import conjugate_gradients
-from mercer.solvers.nystrom import landmark_matrix, rounding_of, whitening
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
+from mercer.solvers.whitening import landmark_matrix, rounding_of, whitening
 
 SHARE = 0.5
 """Of the memory budget, for kernel values that are kept from one pass over the rows to the next."""

@@ -1,0 +1,63 @@
+"""Orthonormal functions on landmarks: what K_mm can tell apart, and what is rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import check_finite
+from mercer.core.errors import InputError, NotPositiveDefiniteError
+
+ROUNDING = 3.0
+"""Eigenvalues of K_mm up to this many times the rounding error of the largest are noise. Those above matter, however
+small: their functions are small at the landmarks and large elsewhere."""
+
+SINGLE_ROUNDING = 3e-9
+"""Divided by m, what stands for the rounding error where kernel values at the rows are float32: what is then left out
+would magnify their rounding more than ten thousand times."""
+
+
+def landmark_matrix(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:
+    """The Gram matrix of the landmarks, given as a tensor or an operator, in float64 with its rounding error."""
+    matrix = K_mm.clone() if isinstance(K_mm, Tensor) else torch.as_tensor(K_mm.dense())
+    if matrix.shape != (len(like), len(like)):
+        raise InputError(f"K_mm has shape {tuple(matrix.shape)} but there are {len(like)} landmarks.")
+    check_finite(matrix, "K_mm")
+    return matrix.to(like), torch.finfo(matrix.dtype).eps
+
+
+def rounding_of(dtype: torch.dtype, m: int) -> float:
+    """What `whitening` of m landmarks takes for the rounding error, by the dtype of kernel values at the rows.
+
+    >>> rounding_of(torch.float64, 100), rounding_of(torch.float32, 100)
+    (2.220446049250313e-16, 3e-11)
+    """
+    exact = torch.finfo(torch.float64).eps
+    return exact if dtype == torch.float64 else max(exact, SINGLE_ROUNDING / m)
+
+
+def whitening(K_mm: Tensor, precision: float) -> Tensor:
+    """E (m, r) with E^T K_mm E = I, where r is the rank of K_mm scaled to a unit diagonal.
+
+    A landmark with k(z, z) = 0 is zero everywhere, or the kernel is none.
+    """
+    diagonal = K_mm.diagonal()
+    if bool((K_mm[diagonal <= 0].abs() > precision**0.5 * K_mm.abs().max()).any()):
+        raise _indefinite(K_mm)
+    root = torch.where(diagonal > 0, diagonal, torch.inf).rsqrt().unsqueeze(1)
+    values, vectors = torch.linalg.eigh(root * K_mm * root.T)
+    if float(values[0]) < -(precision**0.5) * float(values[-1]):
+        raise _indefinite(K_mm)
+    kept = values > max(ROUNDING * precision * float(values[-1]), -2.0 * float(values[0]), 0.0)
+    return root * vectors[:, kept] * values[kept].rsqrt()
+
+
+def _indefinite(K_mm: Tensor) -> NotPositiveDefiniteError:
+    values = torch.linalg.eigvalsh(K_mm)
+    return NotPositiveDefiniteError(
+        f"The Gram matrix of the landmarks has the eigenvalue {float(values[0]):.3g} (the largest is "
+        f"{float(values[-1]):.3g}): the kernel is not positive semi-definite. "
+        "Test it with mercer.testing.check_kernel."
+    )
