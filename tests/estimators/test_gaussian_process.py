@@ -292,6 +292,14 @@ def test_the_posterior_covariance_is_a_kernel():
     assert hash(again) == hash(kernel)
 
 
+class Skewed(PosteriorKernel):
+    """Larger in the first argument than in the second, by little beside the prior."""
+
+    def of(self, pair):
+        left, _ = pair.ends(lambda rows: 1e-8 * rows[:, 0])
+        return super().of(pair) + left
+
+
 def test_little_uncertainty_is_still_a_kernel():
     Z = np.random.default_rng(0).uniform(-2, 2, size=(221, 2))
     Z, inside = Z[:200], 0.9 * Z[200:]
@@ -304,6 +312,8 @@ def test_little_uncertainty_is_still_a_kernel():
     wrong = PosteriorKernel((1 - 1e-7) * model.kernel_, kernel.whitened)
     with pytest.raises(AssertionError, match="fails"):
         check_kernel(wrong, inside)
+    with pytest.raises(AssertionError, match="symmetry"):
+        check_kernel(Skewed(model.kernel_, kernel.whitened), inside)
 
 
 def test_the_data_never_make_the_process_less_certain():

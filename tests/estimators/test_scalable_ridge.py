@@ -360,3 +360,12 @@ def test_float32_data_are_predicted_as_well_as_in_float64(solver, alpha):
     found = model.predict(new)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, exact.predict(new.astype(float)), atol=2e-4)
+
+
+def test_float32_that_is_asked_for_stays_float32():
+    rows, target = (values.astype(np.float32) for values in problem(600))
+    settings = {"alpha": 1e-2, "solver": "falkon", "landmarks": rows[:100]}
+    assert "float64" in KernelRidge(Gaussian(1.0), **settings).fit(rows, target).solver_report_.reason
+    model = KernelRidge(Gaussian(1.0), dtype="float32", **settings)
+    with pytest.warns(ConvergenceWarning, match="best residual that float32 products reach"):
+        model.fit(rows, target)
