@@ -17,7 +17,7 @@ from mercer import GaussianProcessRegressor, KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Brownian, Constant, Gaussian, Linear, Matern, Spectrum, Subspace, WhiteNoise
-from mercer.processes.calibration import credible_width, half_width
+from mercer.processes.calibration import JUDGED, contradicted, credible_width, half_width
 from mercer.processes.posterior_kernel import PosteriorKernel
 from mercer.testing import check_kernel
 
@@ -200,7 +200,7 @@ def test_an_observation_has_the_noise_that_the_function_has_not():
     np.testing.assert_allclose(observed**2 - latent**2, 0.05, atol=1e-12)
     cov = model.predict(NEW, return_cov=True)[1]
     np.testing.assert_allclose(np.diag(cov), observed**2, atol=1e-12)
-    low, high = model.predict_interval(NEW, level=0.9)
+    low, high = model.predict_interval(NEW, level=0.9, calibrated=False)
     np.testing.assert_allclose((high - low) / 2, scipy.stats.norm.ppf(0.95) * observed, rtol=1e-10)
 
 
@@ -298,6 +298,12 @@ class Skewed(PosteriorKernel):
     def of(self, pair):
         left, _ = pair.ends(lambda rows: 1e-8 * rows[:, 0])
         return super().of(pair) + left
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_uncertainty_at_training_rows_is_still_a_kernel(seed):
+    Z = np.random.default_rng(seed).normal(size=(21, 2))
+    check_kernel(fixed(noise=0.0).fit(Z[:9], Z[:9, 0]).posterior_kernel_, Z)
 
 
 def test_little_uncertainty_is_still_a_kernel():
@@ -452,13 +458,65 @@ def test_too_few_rows_and_approximations_contradict_nothing():
 
 
 @pytest.mark.parametrize(
-    ("level", "inside", "believed"), [(0.95, 0.96, True), (0.95, 0.98, False), (0.95, 0.92, False), (0.2, 0.3, False)]
+    ("level", "inside", "believed"), [(0.95, 0.96, True), (0.95, 0.98, False), (0.95, 0.92, False), (0.5, 0.75, False)]
 )
 def test_a_share_far_from_its_promise_is_not_believed(level, inside, believed):
     n = 10_000
-    sizes = np.where(np.arange(n) < inside * n, 0.5, 2.0) * half_width(level)
-    for few, expected in ((sizes, believed), (sizes[:: n // 10], True)):
-        assert (credible_width(level, few[:, None])[0] == half_width(level)) == expected
+    sizes = half_width((np.arange(n) + 0.5) / n)
+    moved = int(inside * n)
+    sizes[:moved] = np.linspace(0.0, half_width(level), moved)
+    sizes[moved:] = half_width(level) * 1.001 + np.linspace(0.0, 0.7, n - moved)
+    at = list(JUDGED).index(level)
+    assert contradicted(sizes[:, None])[at, 0] == (not believed)
+    few = sizes[:: n // 15][:, None]
+    assert (credible_width(level, few) == half_width(level)).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_intervals_of_higher_levels_hold_those_of_lower_ones(seed):
+    generator = np.random.default_rng(seed)
+    Z = generator.uniform(-3, 3, size=(150, 1))
+    target = np.sin(2 * Z[:, 0]) + 0.3 * generator.standard_t(2.5, size=150)
+    model = GaussianProcessRegressor(n_restarts=0).fit(Z, target)
+    levels = [1e-12, 0.1, 0.5, 0.505, 0.51, 0.8, 0.9, 0.95, 0.985, 0.99, 0.993, 0.995, 0.999]
+    assert (np.diff([np.ptp(model.predict_interval([[0.0]], level)) for level in levels]) >= 0).all()
+
+
+def test_rows_whose_copies_stay_are_not_left_out():
+    generator = np.random.default_rng(0)
+    Z = generator.uniform(-3, 3, size=(1100, 2))
+    smooth = np.sin(Z[:, 0]) * np.cos(Z[:, 1])
+    model = GaussianProcessRegressor("matern32", n_restarts=0).fit(np.repeat(Z[:100], 5, 0), np.repeat(smooth[:100], 5))
+    low, high = model.predict_interval(Z[100:], 0.9)
+    np.testing.assert_array_equal((low, high), model.predict_interval(Z[100:], 0.9, calibrated=False))
+    assert "each predicted from the others" not in str(model.report_)
+    some = np.r_[Z[:100], Z[:30]], np.r_[smooth[:100], smooth[:30]]
+    low, high = GaussianProcessRegressor("matern32", n_restarts=0).fit(*some).predict_interval(Z[100:], 0.9)
+    assert np.mean((low <= smooth[100:]) & (smooth[100:] <= high)) > 0.85
+
+
+def test_a_row_that_alone_decides_the_mean_has_no_prediction_without_it():
+    assert np.isnan(GaussianProcessRegressor().fit([[1.0]], [2.0]).loo().mean).all()
+    Z = np.c_[np.r_[np.zeros(10), 1.0], np.linspace(0, 1, 11)]
+    left_out = fixed(mean="linear").fit(Z, Z[:, 1]).loo()
+    assert np.isnan(left_out.mean[10])
+    assert np.isfinite(left_out.mean[:10]).all()
+    with pytest.raises(InputError, match="need at least 1 rows; there are 0"):
+        GaussianProcessRegressor().fit([[1.0]], [2.0]).predict_interval([[1.0]], 0.5, calibrated=True)
+
+
+def test_intervals_have_the_precision_of_the_rows():
+    Z = X.astype(np.float32)
+    model = fixed().fit(Z, np.c_[y, 10 * y].astype(np.float32))
+    for calibrated in ("auto", True, False):
+        assert all(end.dtype == np.float32 for end in model.predict_interval(Z, 0.9, calibrated=calibrated))
+
+
+def test_levels_near_one_are_those_of_the_normal_distribution():
+    assert half_width(1 - 1e-15) == pytest.approx(scipy.stats.norm.isf(0.5 * (1 - (1 - 1e-15))), rel=1e-12)
+    for level in (0.0, 1.0, "a", None):
+        with pytest.raises(InputError, match="level="):
+            fixed().fit(X, y).predict_interval(NEW, level)
 
 
 def test_each_target_has_its_own_calibrated_intervals():

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
+import mercer
 from mercer import GaussianProcessRegressor, load
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.persistence import read_model, write_model
@@ -130,3 +131,15 @@ def test_hostile_content_in_a_valid_file_is_refused(tmp_path, spoil):
     write_model(path, name, meta, arrays)
     with pytest.raises(ModelFileError, match="m.safetensors"):
         load(path)
+
+
+@pytest.mark.parametrize("fitted", ["zero", "constant", "linear", 3.0, "auto"])
+@pytest.mark.parametrize("later", ["zero", "constant", "linear", 3.0])
+def test_a_file_holds_the_mean_that_was_fitted(tmp_path, fitted, later):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = GaussianProcessRegressor(mean=fitted, n_restarts=0).fit(X, 5 + np.sin(X[:, 0]))
+    expected, report = model.predict(X), str(model.report_)
+    model.set_params(mean=later).save(tmp_path / "model")
+    loaded = mercer.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict(X), expected, rtol=1e-12)
+    assert str(model.report_) == str(loaded.report_) == report

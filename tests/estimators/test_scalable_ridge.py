@@ -17,7 +17,7 @@ import mercer
 from mercer import KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MemoryBudgetError
-from mercer.kernels import Callable, Gaussian, Laplace, Linear, Precomputed, Spectrum
+from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial, Precomputed, Spectrum
 
 SOLVERS = ("cholesky", "eigh", "mixed_cholesky", "pcg", "eigenpro", "gd", "nystrom", "falkon", "random_features")
 
@@ -369,3 +369,20 @@ def test_float32_that_is_asked_for_stays_float32():
     model = KernelRidge(Gaussian(1.0), dtype="float32", **settings)
     with pytest.warns(ConvergenceWarning, match="best residual that float32 products reach"):
         model.fit(rows, target)
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(2, scale=1e-3), Linear(1.0)], ids=repr)
+def test_float32_predictions_look_at_all_points(kernel):
+    rows = np.sort(np.random.default_rng(0).uniform(0, 1000, size=(500, 1)), axis=0).astype(np.float32)
+    model = KernelRidge(kernel, alpha=1.0, solver="pcg").fit(rows, rows[:, 0] / 1000 - np.float32(0.3))
+    exact = model.function_(rows.astype(float))
+    assert np.abs(model.predict(rows) - exact).max() < 1e-4 * np.sqrt(np.mean(exact**2))
+
+
+def test_a_float32_matrix_may_be_symmetric_to_its_rounding():
+    matrix = Gaussian(1.5)(X.astype(np.float32))
+    np.testing.assert_allclose(
+        KernelRidge(Precomputed(), alpha=0.1).fit(matrix, y).predict(matrix),
+        KernelRidge(Gaussian(1.5), alpha=0.1).fit(X, y).predict(X),
+        atol=1e-4,
+    )

@@ -303,3 +303,11 @@ def test_a_large_alpha_of_one_target_does_not_slow_another(solver):
     assert alone.converged
     torch.testing.assert_close(together.value[:, 0], alone.value, atol=1e-12, rtol=0.0)
     assert together.value.shape == (80, 2)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 3e-2, 1e-2, 3e-3])
+def test_arriving_means_all_rows_and_not_some(tol):
+    X = sample(2500, seed=3)
+    solution = EigenPro(tol=tol, max_iter=200).solve(gram(Gaussian(0.5), X), X.sin(), 1.0)
+    assert solution.converged
+    assert solution.residual <= tol

@@ -256,3 +256,18 @@ def test_a_solve_with_float64_residuals_goes_on_from_its_checkpoint_to_the_same_
     again = Falkon(tol=1e-8, checkpoint=checkpoint).solve(blocks, K_mm, alpha)
     assert again.iterations == whole.iterations
     assert torch.equal(again.value, whole.value)
+
+
+def test_float32_products_that_cannot_reach_the_tolerance_or_a_direction_are_not_used():
+    blocks, K_mm = problem(Gaussian(1.0), dtype=torch.float32)
+    rough = Falkon(tol=5e-5).solve(blocks, K_mm, 1.0)
+    assert rough.converged
+    assert "float64" in rough.reason
+    assert "products are float64: the rounding" in Falkon().solve(blocks, K_mm, 1e-4).reason
+
+
+def test_alphas_below_rounding_have_finite_roots():
+    blocks, K_mm = problem(Gaussian(3.0), n=600, m=60)
+    alphas = torch.logspace(-16, -12, FEW_ALPHAS + 1, dtype=torch.float64)
+    basis = FalkonBasis.orthonormal(K_mm, next(iter(blocks)), 600.0, alphas, K_mm)
+    assert all(bool(torch.isfinite(A).all()) for A in basis.roots)

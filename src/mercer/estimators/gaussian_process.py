@@ -217,9 +217,10 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         which holds the share `level` of the training observations, each predicted from all others. For rows like those
         of the training data such intervals hold what they promise, though wide ones may make up for narrow ones
         elsewhere. "auto" believes the process unless these observations contradict it: where clearly fewer or more of
-        them than promised are inside (less than 93% or more than 97% for level 0.95). It always does for `latent`, too
-        few rows, and methods without an exact factor; after a call, `report_` says what was found. The first calibrated
-        call of a model costs about as much as one evaluation of its likelihood.
+        them than promised are inside intervals of 50, 80, 90, 95 or 99% (less than 93% or more than 97% for level
+        0.95). It always does for `latent`, fewer than 20 rows, and methods without an exact factor; after a call,
+        `report_` says what was found. Rows that have copies do not count as left out. The first calibrated call of a
+        model costs about as much as one evaluation of its likelihood.
 
         >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0]
         >>> low, high = GaussianProcessRegressor().fit(X, y).predict_interval([[1.5]], level=0.9)
@@ -229,8 +230,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         check_is_fitted(self)
         reach = self._interval_width(level, latent, calibrated)
         mean, std = self.predict(X, return_std=True, latent=latent)
-        if isinstance(mean, Tensor):
-            reach = torch.as_tensor(reach).to(mean)
+        reach = torch.as_tensor(reach).to(mean) if isinstance(mean, Tensor) else np.asarray(reach, dtype=mean.dtype)
         return mean - reach * std, mean + reach * std
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = False) -> Any:
@@ -287,7 +287,10 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
 
     @property
     def posterior_kernel_(self) -> Kernel:
-        """The covariance of the posterior (of the function, without noise) as an ordinary kernel."""
+        """The covariance of the posterior (of the function, without noise) as an ordinary kernel.
+
+        With several targets it is that of each divided by its `target_scale_`.
+        """
         check_is_fitted(self)
         posterior = self._exact("posterior_kernel_")
         return PosteriorKernel(self.kernel_, WhitenedCross(self.kernel_, posterior.data.X, posterior.factor.L))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mercer.core.report import Report, make_report
 from mercer.kernels import Kernel
 from mercer.processes import ExactPosterior, Maximum
-from mercer.processes.calibration import credible_width, half_width, left_out_share
+from mercer.processes.calibration import JUDGED, contradicted, left_out_share
 from mercer.processes.evidence import noise_alone
 from mercer.processes.maximise import MARGIN
-from mercer.processes.means import LinearMean
+from mercer.processes.means import ConstantMean, FunctionMean, LinearMean, ZeroMean
 
 if TYPE_CHECKING:
     from mercer.estimators.gaussian_process import GaussianProcessRegressor
@@ -65,6 +65,8 @@ def _held(model: GaussianProcessRegressor) -> float | None:
     if not (isinstance(posterior, ExactPosterior) and posterior.knows_left_out):
         return None
     shares = left_out_share(SHOWN, posterior.left_out_deviates())
+    if not np.isfinite(shares).all():
+        return None
     return float(shares[np.argmax(np.abs(shares - SHOWN))])
 
 
@@ -79,14 +81,14 @@ def kernel_text(kernel: Kernel) -> str:
 
 def mean_text(model: GaussianProcessRegressor) -> str:
     """The mean function in words."""
-    if not isinstance(model.mean, str):
-        return "given"
-    if model.mean == "zero":
+    mean = model._posterior.mean_function.mean
+    if isinstance(mean, ZeroMean):
         return "zero"
+    if isinstance(mean, FunctionMean) or (isinstance(mean, ConstantMean) and mean.value is not None):
+        return "given"
     coef = model._posterior.mean_function.coef.cpu() * model._target_scale
     numbers = ", ".join(f"{v:.4g}" for v in coef[0].tolist())
-    is_linear = isinstance(model._posterior.mean_function.mean, LinearMean)
-    words = f"linear, {numbers} at the centre of the data" if is_linear else f"constant {numbers}"
+    words = f"linear, {numbers} at the centre of the data" if isinstance(mean, LinearMean) else f"constant {numbers}"
     return f"{words}; chosen: {model._mean_reason}" if model._mean_reason else words
 
 
@@ -131,9 +133,7 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
         found.append("the targets are constant: there is nothing to learn but that")
     if not isinstance(model.noise_, float):
         found.append("new observations are given the mean of the variances of the rows")
-    if (held := _held(model)) is not None and _contradicted(model):
-        kind = "wide" if held > SHOWN else "narrow"
-        found.append(f"intervals of the process are too {kind}: predict_interval takes their width from rows left out")
+    found += _wrong_intervals(model)
     if optimum is None:
         return found
     if not optimum.converged:
@@ -150,9 +150,20 @@ def concerns(model: GaussianProcessRegressor) -> list[str]:
     return found
 
 
-def _contradicted(model: GaussianProcessRegressor) -> bool:
-    widths = credible_width(SHOWN, cast(ExactPosterior, model._posterior).left_out_deviates())
-    return bool((widths != half_width(SHOWN)).any())
+def _wrong_intervals(model: GaussianProcessRegressor) -> list[str]:
+    posterior = model._posterior
+    if not (isinstance(posterior, ExactPosterior) and posterior.knows_left_out):
+        return []
+    deviates = posterior.left_out_deviates()
+    for level in np.asarray(JUDGED)[contradicted(deviates).any(1)]:
+        shares = left_out_share(level, deviates)
+        held = float(shares[np.argmax(np.abs(shares - level))])
+        kind = "wide" if held > level else "narrow"
+        return [
+            f"intervals of the process are too {kind} (those of {level:.0%} hold {held:.1%} of the rows left out): "
+            "predict_interval takes their width from these rows"
+        ]
+    return []
 
 
 def _looks_like_noise(model: GaussianProcessRegressor) -> bool:

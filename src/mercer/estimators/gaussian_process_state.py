@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
-from mercer.estimators.gaussian_process_model import AUTO
 from mercer.estimators.state import (
     float_array,
     nothing_left,
@@ -29,7 +28,7 @@ from mercer.estimators.state import (
 )
 from mercer.kernels import from_dict, to_dict
 from mercer.processes import Hyperparameters, Maximum, Observations
-from mercer.processes.means import FittedMean, LinearMean, Mean, as_mean
+from mercer.processes.means import ConstantMean, FittedMean, LinearMean, Mean, ZeroMean, as_mean
 from mercer.processes.methods import METHODS
 from mercer.processes.priors import PRIORS
 from mercer.processes.start import Scales
@@ -66,6 +65,7 @@ def process_state(model: GaussianProcessRegressor) -> tuple[dict[str, Any], dict
         "tied": sorted(hyper.tied),
         "noise": posterior.noise,
         "method": model._method.name,
+        "mean": _plain_mean(mean.mean),
         "mean_reason": model._mean_reason,
         "report": asdict(posterior.report),
         "likelihood": model.log_marginal_likelihood_,
@@ -123,7 +123,7 @@ def process_from_state(
         raise ModelFileError(f"the entry 'method' is {name!r:.60}")
     remember_features(model, d, names)
     model._method = model._make_method(name)
-    mean = FittedMean(_mean(model.mean, data, arrays), float_array(arrays, "mean_coef", (None, t)))
+    mean = FittedMean(_mean(meta["mean"], data, arrays), float_array(arrays, "mean_coef", (None, t)))
     weights = float_array(arrays, "weights", (None, t))
     extra = {key.removeprefix("posterior_"): arrays.pop(key) for key in list(arrays) if key.startswith("posterior_")}
     report = read_report(typed(meta, "report", dict))
@@ -153,6 +153,18 @@ def _plain_priors(priors: Any) -> list[Any] | None:
         if PRIORS.get(type(prior).__name__) is not type(prior) or not is_dataclass(prior):
             raise InputError(f"priors[{name!r}] is a Python function, which does not fit a model file. Use pickle.")
     return [[name, type(prior).__name__, asdict(prior)] for name, prior in priors.items()]
+
+
+def _plain_mean(mean: Mean) -> str | float:
+    """What was fitted, whatever the parameter is by now."""
+    match mean:
+        case ZeroMean():
+            return "zero"
+        case LinearMean():
+            return "linear"
+        case ConstantMean():
+            return "constant" if mean.value is None else mean.value
+    raise InputError("The mean is a Python function, which does not fit a model file. Use pickle.")
 
 
 def _plain_optimum(optimum: Maximum) -> dict[str, Any]:
@@ -199,10 +211,12 @@ def _optimum(values: Any, arrays: dict[str, Tensor], size: int) -> Maximum | Non
 
 
 def _mean(mean: Any, data: Observations, arrays: dict[str, Tensor]) -> Mean:
-    if mean == "linear" or (mean == AUTO and "mean_centre" in arrays):
+    if mean == "linear":
         d = data.X.values.shape[1]
         return LinearMean(float_array(arrays, "mean_centre", (d,)), float_array(arrays, "mean_scale", (d,)))
-    return as_mean("constant" if mean == AUTO else mean, data.X)
+    if mean not in ("zero", "constant") and (isinstance(mean, bool) or not isinstance(mean, int | float)):
+        raise ModelFileError(f"the entry 'mean' is {mean!r:.60}")
+    return as_mean(mean, data.X)
 
 
 def _positive(meta: dict[str, Any], name: str) -> float:

@@ -214,8 +214,11 @@ class RidgeModel(KernelEstimator):
         values: Tensor = operator.matmul(self._coef.to(operator.device))
         if operator.dtype != torch.float32 or self.dtype != "auto" or not isinstance(self._expansion, Centres):
             return values
-        peak = self.kernel_.on(DiagonalPair(self._expansion.points.take(slice(0, 100)))).abs().max()
-        rounding = torch.finfo(torch.float32).eps * float(peak) * self._coef.norm(dim=0).to(values.device)
+        if self.kernel_.domain == "matrix":
+            return values
+        here, there = (self.kernel_.on(DiagonalPair(p)).abs().max() for p in (rows, self._expansion.points))
+        peak = float(here.cpu() * there.cpu()) ** 0.5
+        rounding = torch.finfo(torch.float32).eps * peak * self._coef.norm(dim=0).to(values.device)
         if bool((rounding <= ROUNDED * values.square().mean(0).sqrt()).all()):
             return values
         return self._at(rows, replace(place, dtype=torch.float64))

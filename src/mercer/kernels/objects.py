@@ -17,6 +17,9 @@ from mercer.kernels.algebra import need_function
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, function_name, vectors
 
+SYMMETRIC = 1e-6
+"""Largest difference of mirrored entries, relative to the largest: matrices may have been made in float32."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Callable(Kernel):
@@ -165,10 +168,8 @@ def check_symmetric(K: Tensor, entry: Function[[int, int], str]) -> None:
     if K.numel() == 0:
         return
     gap = (K - K.T).abs()
-    tolerance = 1e-8 if K.dtype == torch.float64 else 1e-5
-    if float(gap.max()) <= tolerance * float(K.abs().max()):
+    if float(gap.max()) <= SYMMETRIC * float(K.abs().max()):
         return
     i, j = divmod(int(gap.argmax()), len(K))
-    raise InputError(
-        f"A kernel must be symmetric, but {entry(i, j)} = {K[i, j].item():g} and {entry(j, i)} = {K[j, i].item():g}."
-    )
+    one, other = K[i, j].item(), K[j, i].item()
+    raise InputError(f"A kernel must be symmetric, but {entry(i, j)} = {one:.9g} and {entry(j, i)} = {other:.9g}.")

@@ -12,10 +12,12 @@ from scipy.special import ndtri
 from mercer.core.errors import InputError
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+JUDGED = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Levels of the intervals that decide whether a process is believed."""
 TOO_FAR = 0.4
 """By so large a part of the promised share inside or outside, whichever is less, intervals may be wrong."""
-ERRORS = 3.0
-"""Standard errors beyond which a share is not chance."""
+ERRORS, FEWEST_ROWS = 4.0, 20
+"""Standard errors beyond which a share is not chance, and rows that it takes to say so."""
 ROUNDING = 1e-9
 
 
@@ -25,10 +27,13 @@ def half_width(level: Any) -> Any:
     >>> round(float(half_width(0.95)), 3)
     1.96
     """
-    levels = np.asarray(level, dtype=np.float64)
+    try:
+        levels = np.asarray(level, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"level={level!r}: must be a number between 0 and 1.") from None
     if not ((levels > 0) & (levels < 1)).all():
         raise InputError(f"level={level!r}: must be between 0 and 1.")
-    return ndtri(0.5 + 0.5 * levels)
+    return -ndtri(0.5 * (1.0 - levels))
 
 
 def left_out_width(level: float, deviates: Any) -> np.ndarray:
@@ -48,26 +53,42 @@ def left_out_width(level: float, deviates: Any) -> np.ndarray:
     n, least = len(sizes), _fewest(level)
     if n < least:
         raise InputError(f"level={level!r}: calibrated intervals need at least {least:,} rows; there are {n:,}.")
-    return np.asarray(sizes[math.ceil((n + 1) * level - ROUNDING) - 1])
+    return np.asarray(sizes[max(1, math.ceil((n + 1) * level - ROUNDING)) - 1])
 
 
 def credible_width(level: float, deviates: Any) -> np.ndarray:
-    r"""`half_width`, or `left_out_width` in columns of `deviates` (n, t) that contradict it.
+    r"""`half_width`, or `left_out_width` in columns of `deviates` (n, t) that contradict the process at some level.
+
+    The decision is the same for every level, so that intervals are nested; where n rows cannot tell a level from one,
+    they reach the largest deviate and no less than those of the process.
+
+    >>> credible_width(0.9, np.linspace(-2.0, 2.0, 1000).reshape(-1, 1)).round(2)  # none is beyond 2
+    array([1.8])
+    """
+    own, deviates = float(half_width(level)), np.asarray(deviates, dtype=np.float64)
+    wrong = contradicted(deviates).any(0)
+    if not wrong.any():
+        return np.full(deviates.shape[1], own)
+    if len(deviates) < _fewest(level):
+        return np.where(wrong, np.maximum(own, np.abs(deviates).max(0)), own)
+    return np.where(wrong, left_out_width(level, deviates), own)
+
+
+def contradicted(deviates: Any) -> np.ndarray:
+    r"""Which of the `JUDGED` levels (rows) the standardised errors (n, t) contradict, for each column.
 
     They do where the share outside is not :math:`1 - p` by more than chance and by more than 40% of p or of
     :math:`1 - p`, whichever is less: 95% intervals have to hold between 93% and 97%.
-
-    >>> credible_width(0.9, np.linspace(-2.0, 2.0, 1000).reshape(-1, 1)).round(2)  # none is outside: too wide
-    array([1.8])
     """
-    own = float(half_width(level))
     deviates = np.asarray(deviates, dtype=np.float64)
-    if len(deviates) < _fewest(level):
-        return np.full(deviates.shape[1], own)
-    missed = np.abs(left_out_share(level, deviates) - level)
-    chance = ERRORS * math.sqrt(level * (1.0 - level) / len(deviates))
-    wrong = missed > max(chance, TOO_FAR * min(level, 1.0 - level))
-    return np.where(wrong, left_out_width(level, deviates), own)
+    if len(deviates) < FEWEST_ROWS:
+        return np.zeros((len(JUDGED), deviates.shape[1]), dtype=bool)
+    found = []
+    for level in JUDGED:
+        chance = ERRORS * math.sqrt(level * (1.0 - level) / len(deviates))
+        missed = np.abs(left_out_share(level, deviates) - level)
+        found.append(missed > max(chance, TOO_FAR * min(level, 1.0 - level)))
+    return np.stack(found)
 
 
 def left_out_share(level: float, deviates: Any) -> np.ndarray:
@@ -76,7 +97,8 @@ def left_out_share(level: float, deviates: Any) -> np.ndarray:
     >>> left_out_share(0.9, np.array([[0.0], [1.0], [1.6], [1.7]]))
     array([0.75])
     """
-    return np.asarray((np.abs(deviates) <= half_width(level)).mean(0))
+    inside = np.abs(deviates) <= half_width(level)
+    return np.asarray(inside.mean(0)) if len(inside) else np.full(inside.shape[1], np.nan)
 
 
 def _fewest(level: float) -> int:

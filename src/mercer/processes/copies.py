@@ -25,26 +25,49 @@ def without_copies(data: Observations) -> Observations:
     >>> without_copies(Observations(X, torch.tensor([[0.31], [0.85], [0.4], [0.31]]))).Y.flatten()
     tensor([0.3100, 0.8500, 0.4000])
     """
+    found = _records(data)
+    if found is None:
+        return data
+    point, first, differs = found
+    kept = differs[point] | (first[point] == torch.arange(len(data)))
+    return data.take(kept.nonzero()[:, 0].to(data.Y.device))
+
+
+def copied(data: Observations) -> Tensor:
+    """Which rows (n,) have a copy among the others.
+
+    >>> X = Points(torch.tensor([[0.0], [1.0], [2.0], [0.0]]))
+    >>> copied(Observations(X, torch.tensor([[0.31], [0.85], [0.4], [0.31]])))
+    tensor([ True, False, False,  True])
+    """
+    found = _records(data)
+    if found is None:
+        return torch.zeros(len(data), dtype=torch.bool)
+    point, first, differs = found
+    return ~differs[point] & (point.bincount(minlength=len(first))[point] > 1)
+
+
+def _records(data: Observations) -> tuple[Tensor, Tensor, Tensor] | None:
+    """The point of each row, the first row of each point and whether its rows differ; None where none are copies."""
     n = len(data)
     if data.square or n < 2:
-        return data
+        return None
     points = row_keys(data.X)
     if data.noise is not None:
         points = _kinds(points, row_keys(Points(data.noise.unsqueeze(1))))
     point, first = _groups(points)
     if len(first) == n:
-        return data
+        return None
     values = row_keys(Points(data.Y))
     agreeing = _equal_pairs(_kinds(points, values))
     repeated = _equal_pairs(points)
     here = 1 - agreeing / repeated
     elsewhere = 1 - _equal_pairs(values[first]) / max(1, len(first) * (len(first) - 1))
     if not here < SELDOM * elsewhere:
-        return data
+        return None
     differs = torch.zeros(len(first), dtype=torch.bool)
     differs[point[values != values[first][point]]] = True
-    kept = differs[point] | (first[point] == torch.arange(n))
-    return data.take(kept.nonzero()[:, 0].to(data.Y.device))
+    return point, first, differs
 
 
 def _groups(keys: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,12 +16,15 @@ from mercer.core.errors import InputError
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
+from mercer.processes.copies import copied
 from mercer.processes.exact import Factor, covariance, covariance_factor
 from mercer.processes.means import Centring, FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
 
 REFINEMENTS = 3
+ALONE = 1e-10
+"""Share of a row in its own weight below which it alone decides a coefficient of the mean."""
 TOLERANCE = 1e-6
 """Largest relative residual of weights that are called found."""
 
@@ -146,7 +149,8 @@ class ExactPosterior(Posterior):
         .. math:: \mu_i = y_i - a_i / G_{ii}, \qquad \sigma_i^2 = 1 / (A^{-1})_{ii},
             \qquad G = A^{-1} - A^{-1} H (H^T A^{-1} H)^{-1} H^T A^{-1},
 
-        in which the coefficients of the mean are found again without the row (G = A^-1 where there are none).
+        in which the coefficients of the mean are found again without the row (G = A^-1 where there are none), and not
+        a number where the others do not decide them.
 
         References: Rasmussen and Williams, 2006, section 5.4.2; Dubrule, *Cross validation of kriging in a unique
         neighborhood*, 1983.
@@ -159,18 +163,23 @@ class ExactPosterior(Posterior):
         if centring.H.shape[1]:
             S_H = self.solve(centring.H)
             G -= ((S_H @ centring.inverse_normal(S_H.to(centring.H)).to(S_H)) * S_H).sum(1)
-        floor = torch.finfo(torch.float64).eps * inverse
+        G[ALONE * inverse >= G] = torch.nan
         Y = self.data.Y.to(G)
-        mean = Y - self.weights.to(G) / torch.maximum(G, floor).unsqueeze(1)
+        mean = Y - self.weights.to(G) / G.unsqueeze(1)
         variance = (1.0 / inverse).unsqueeze(1).expand_as(mean)
         log_density = -0.5 * ((Y - mean).square() / variance + variance.log() + math.log(2.0 * math.pi))
         self._left_out = LeaveOneOut(mean, variance.sqrt(), log_density)
         return self._left_out
 
     def left_out_deviates(self) -> np.ndarray:
-        """Errors of `leave_one_out` in units of their deviations, (n, t)."""
+        """Errors of `leave_one_out` in units of their deviations, (n, t), of rows that were really left out.
+
+        Those are not whose copies stayed, or without which the mean function is not known.
+        """
         found = self.leave_one_out()
-        return np.asarray(((self.data.Y.to(found.mean) - found.mean) / found.std).cpu())
+        deviates = (self.data.Y.to(found.mean) - found.mean) / found.std
+        known = torch.isfinite(deviates).all(1) & ~copied(self.data).to(deviates.device)
+        return np.asarray(deviates[known].cpu())
 
     @property
     def knows_left_out(self) -> bool:
