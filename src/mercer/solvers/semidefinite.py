@@ -9,11 +9,11 @@ from mercer.solvers.cholesky import factorise_in_place
 from mercer.solvers.system import System, dense_float64
 
 
-def require_semidefinite(A: System) -> None:
+def require_semidefinite(A: System, rounding: float = 0.0) -> None:
     """Raise `NotPositiveDefiniteError` when A has an eigenvalue below zero beyond rounding.
 
-    One Cholesky factorisation of A shifted by the square root of its precision; the eigenvalues are found only to
-    explain a failure.
+    One Cholesky factorisation of A shifted by the square root of its precision, or by `rounding` where that is larger,
+    both relative to its largest entry; the eigenvalues are found only to explain a failure.
 
     >>> from mercer.testing.solvers import MatrixSystem
     >>> require_semidefinite(MatrixSystem(torch.ones(2, 2)))
@@ -23,7 +23,7 @@ def require_semidefinite(A: System) -> None:
     """
     matrix, precision = dense_float64(A)
     size = float(matrix.diagonal().abs().max())
-    matrix.diagonal().add_(precision**0.5 * max(size, float(matrix.abs().max())))
+    matrix.diagonal().add_(max(precision**0.5, rounding) * max(size, float(matrix.abs().max())))
     if factorise_in_place(matrix):
         return
     matrix, _ = dense_float64(A)
