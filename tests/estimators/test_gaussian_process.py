@@ -514,7 +514,7 @@ def test_intervals_have_the_precision_of_the_rows():
 
 def test_levels_near_one_are_those_of_the_normal_distribution():
     assert half_width(1 - 1e-15) == pytest.approx(scipy.stats.norm.isf(0.5 * (1 - (1 - 1e-15))), rel=1e-12)
-    for level in (0.0, 1.0, "a", None):
+    for level in (0.0, 1.0, "a", None, [0.5, 0.9]):
         with pytest.raises(InputError, match="level="):
             fixed().fit(X, y).predict_interval(NEW, level)
 

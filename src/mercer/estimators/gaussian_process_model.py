@@ -240,6 +240,8 @@ class GaussianProcessModel(KernelEstimator):
         """How many deviations an interval reaches either way: a number, or one for each target."""
         if not (isinstance(calibrated, bool | np.bool_) or calibrated == AUTO):
             raise InputError(f'predict_interval(calibrated={calibrated!r}): give True, False or "auto".')
+        if np.ndim(level):
+            raise InputError(f"predict_interval(level={level!r}): must be one number between 0 and 1.")
         own = float(half_width(level))
         if not calibrated or (calibrated == AUTO and (latent or not isinstance(self._posterior, ExactPosterior))):
             return own

@@ -113,9 +113,8 @@ class RidgeModel(KernelEstimator):
         budget, device = self.memory_budget, self._device()
         self._solver, reason = choose(n, t, alpha, solver, budget, device, **few)
         if solver == "auto" and self._solver == "nystrom" and landmarks is None and self._domain() == "matrix":
-            choose(
-                n, t, alpha, "eigh", budget, device
-            )  # a matrix has no rows to choose landmarks from: says what would fit
+            # a matrix has no rows to choose landmarks from: an error that says what would fit
+            choose(n, t, alpha, "eigh", budget, device)
         if self.solver == "auto" and streamed is not None:
             reason = "chosen because the rows are read in parts"
         return self._solver, reason
