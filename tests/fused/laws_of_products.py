@@ -98,7 +98,8 @@ def test_each_tile_of_one_sample_serves_twice(kernel: Kernel, d: int, n: int, mo
     def plain(*_: object) -> None:
         raise AssertionError("a plain product")
 
-    monkeypatch.setattr(fused.launch, "_launch", plain)
+    for name in ("_launch_over_rows", "_launch_over_columns"):
+        monkeypatch.setattr(fused.launch, name, plain)
     x = points(normal(n + 1, d, 0)[1:])
     K, V, fast = reference(kernel, x), columns(n), gram(kernel, x, x, same=True, symmetric=True)
     for _ in range(2):

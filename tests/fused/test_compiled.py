@@ -31,11 +31,17 @@ def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False, mirror: b
     grid = layout(d, "fast")
     guard = {"exact": Differences(d, 0, 0, 1, True, "l2"), "near": 2} if guarded else {}
     inputs = (Products(grid, 0, **guard),)
-    size = tile([grid], t, roots=text.takes_roots, mirror=mirror)
+    size = tile([grid], t, roots=text.takes_roots, longer=len(text.lines) > 2, mirror=mirror)
     fixed = functions(source(text, inputs, grid.width)) | {"BM": size.BM, "BN": size.BN, "STAGES": size.STAGES}
     fixed |= {"INNER": size.INNER, "POLY": size.POLY, "FLAGGED": kernels.WRITE if guarded else kernels.NO}
-    fixed |= {"FOLD": 2 if mirror else size.FOLD} if t == 1 else {"T": t, "TERM": kernels.term_type()}
-    function = kernels.product_mirrored if mirror else kernels.product if t == 1 else kernels.product_many
+    if mirror:
+        function = kernels.product_mirrored
+    elif t == 1:
+        function = kernels.product if grid.resident else kernels.product_wide
+    else:
+        function = kernels.product_many
+    given = {"FOLD": 2 if mirror else size.FOLD, "T": t, "TERM": kernels.term_type()}
+    fixed |= {name: value for name, value in given.items() if name in function.arg_names}
     types = POINTERS | NUMBERS | ({"Y": "*fp64"} if mirror else {} if t == 1 else {"V": "*bf16"})
     names = function.arg_names
     types = {name: kind for name, kind in types.items() if name in names}

@@ -1,12 +1,12 @@
 """The loops over tiles, in Triton: products with one column and with many, dense blocks and the diagonal.
 
 ROWS, COLS and TILE are functions written for one formula (see `source`): ROWS and COLS read what belongs to a block of
-rows or columns, TILE computes the kernel on both, and says whether it met nearly coincident points that it could not
-resolve. Such tiles are left out and marked in FLAGS (FLAGGED = WRITE), or known from an earlier product
-(SKIP); a second launch with a TILE that takes differences adds just these (ONLY).
+rows or columns, TILE computes the kernel on both, times a number for each row, and says whether it met nearly
+coincident points that it could not resolve. Such tiles are left out and marked in FLAGS (FLAGGED = WRITE), or known
+from an earlier product (SKIP); a second launch with a TILE that takes differences adds just these (ONLY).
 
-Samples are padded to whole tiles and the padding of V is zero. Each program sums a span of columns into its own slice
-of Y; neighbouring programs share rows, so that wide rows are found in the cache.
+Samples are padded to whole tiles and the padding of V is zero. Each program sums a span into its own slice of Y;
+neighbouring programs share what they keep, so that wide rows are found in the cache.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -30,9 +30,56 @@ def product(
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, FOLD: tl.constexpr,
 ):  # fmt: skip
-    """Y[s, i] = sum over the columns j of span s of k(x_i, z_j) V[j].
+    """Y[s, j] = sum over the rows i of span s of k(x_i, z_j) V[i]: a program keeps columns and passes over rows.
 
-    FOLD columns of a tile share one running sum.
+    A thread holds few rows of a tile and many columns, so it needs few numbers of V. FOLD rows share a running sum.
+    """
+    n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
+    place = tl.cast(tl.program_id(0) % spans, tl.int64)
+    col = tl.cast(tl.program_id(0) // spans, tl.int64) * BN
+    first = place * span
+    last = tl.minimum(first + span, n)
+    flags = FLAGS + col // BN * (n // BM)
+    there = COLS(B, Q, col, m, BN)
+    totals = tl.zeros((BM // FOLD, BN), tl.float32)
+    for row in tl.range(first, last, BM, num_stages=STAGES):
+        wanted = True
+        if FLAGGED == ONLY:
+            wanted = tl.load(flags + row // BM) != 0
+        if wanted:
+            here = ROWS(A, P, C, row, n, BM)
+            v = tl.load(V + row + tl.arange(0, BM))
+            if FLAGGED == SKIP:
+                v = tl.where(tl.load(flags + row // BM) != 0, 0.0, v)
+            k, near = TILE(A, B, P, Q, C, here, there, v[:, None], row, col, n, m, BM, BN, INNER, POLY)
+            if FLAGGED == WRITE:
+                tl.store(flags + row // BM, near.to(tl.int8))
+                k = tl.where(near, 0.0, k)
+            if FOLD == 2:
+                top, bottom = _eights(k, BM, BN)
+                totals += top
+                totals += bottom
+            else:
+                totals += k
+    tl.store(Y + place * m + col + tl.arange(0, BN), tl.sum(totals, 0))
+
+
+@triton.jit
+def _eights(k, BM: tl.constexpr, BN: tl.constexpr):
+    """The first and the last eight of every sixteen rows: on tensor cores a thread holds a row of each."""
+    top, bottom = tl.split(tl.permute(tl.reshape(k, (BM // 16, 2, 8, BN)), (0, 2, 3, 1)))
+    return tl.reshape(top, (BM // 2, BN)), tl.reshape(bottom, (BM // 2, BN))
+
+
+@triton.jit
+def product_wide(
+    A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
+    ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr,
+):  # fmt: skip
+    """Y[s, i] = sum over the columns j of span s of k(x_i, z_j) V[j], where features are read in chunks.
+
+    Nothing stays on the chip then. Programs pass over wide tiles of columns, which many of them read at a time.
     """
     n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
     place = tl.cast(tl.program_id(0) % spans, tl.int64)
@@ -41,32 +88,21 @@ def product(
     last = tl.minimum(first + span, m)
     flags = FLAGS + row // BM * (m // BN)
     here = ROWS(A, P, C, row, n, BM)
-    totals = tl.zeros((BM, BN // FOLD), tl.float32)
+    totals = tl.zeros((BM, BN // 2), tl.float32)
     for col in tl.range(first, last, BN, num_stages=STAGES):
         wanted = True
         if FLAGGED == ONLY:
             wanted = tl.load(flags + col // BN) != 0
         if wanted:
             there = COLS(B, Q, col, m, BN)
-            k, near = TILE(A, B, P, Q, C, here, there, row, col, n, m, BM, BN, INNER, POLY)
+            k, near = TILE(A, B, P, Q, C, here, there, 1.0, row, col, n, m, BM, BN, INNER, POLY)
             if FLAGGED == WRITE:
                 tl.store(flags + col // BN, near.to(tl.int8))
             if FLAGGED == SKIP:
                 near = tl.load(flags + col // BN) != 0
-            if FOLD == 4:
-                a, b = _halves(k, BM, BN)
-                a0, a1 = _halves(a, BM, BN // 2)
-                b0, b1 = _halves(b, BM, BN // 2)
-                totals += a0 * _values(V, col, near, FLAGGED, BN // 4)
-                totals += a1 * _values(V, col + BN // 4, near, FLAGGED, BN // 4)
-                totals += b0 * _values(V, col + BN // 2, near, FLAGGED, BN // 4)
-                totals += b1 * _values(V, col + 3 * BN // 4, near, FLAGGED, BN // 4)
-            elif FOLD == 2:
-                a, b = _halves(k, BM, BN)
-                totals += a * _values(V, col, near, FLAGGED, BN // 2)
-                totals += b * _values(V, col + BN // 2, near, FLAGGED, BN // 2)
-            else:
-                totals += k * _values(V, col, near, FLAGGED, BN)
+            left, right = _halves(k, BM, BN)
+            totals += left * _values(V, col, near, FLAGGED, BN // 2)
+            totals += right * _values(V, col + BN // 2, near, FLAGGED, BN // 2)
     tl.store(Y + place * n + row + tl.arange(0, BM), tl.sum(totals, 1))
 
 
@@ -120,7 +156,7 @@ def product_mirrored(
                 wanted = tl.load(flag) != 0
             if wanted:
                 here = ROWS(A, P, C, row, n, BM)
-                k, near = TILE(A, B, P, Q, C, here, there, row, col, n, n, BM, BN, INNER, POLY)
+                k, near = TILE(A, B, P, Q, C, here, there, 1.0, row, col, n, n, BM, BN, INNER, POLY)
                 if FLAGGED == WRITE:
                     tl.store(flag, near.to(tl.int8))
                 if FLAGGED == SKIP:
@@ -178,7 +214,7 @@ def product_many(
             wanted = tl.load(flags + col // BN) != 0
         if wanted:
             there = COLS(B, Q, col, m, BN)
-            k, near = TILE(A, B, P, Q, C, here, there, row, col, n, m, BM, BN, INNER, POLY)
+            k, near = TILE(A, B, P, Q, C, here, there, 1.0, row, col, n, m, BM, BN, INNER, POLY)
             if FLAGGED == WRITE:
                 tl.store(flags + col // BN, near.to(tl.int8))
                 k = k * tl.where(near, 0.0, 1.0)
@@ -242,7 +278,7 @@ def dense(
     if wanted:
         here = ROWS(A, P, C, row, n, BM)
         there = COLS(B, Q, col, m, BN)
-        k, near = TILE(A, B, P, Q, C, here, there, row, col, n, m, BM, BN, INNER, POLY)
+        k, near = TILE(A, B, P, Q, C, here, there, 1.0, row, col, n, m, BM, BN, INNER, POLY)
         if FLAGGED == WRITE:
             tl.store(FLAGS + tl.program_id(0), near.to(tl.int8))
         i = row + tl.arange(0, BM)[:, None]
@@ -261,7 +297,7 @@ def diagonal(
     row = tl.program_id(0).to(tl.int64) * BM
     here = ROWS(A, P, C, row, n, BM)
     there = COLS(B, Q, row, n, BN)
-    k, _near = TILE(A, B, P, Q, C, here, there, row, row, n, n, BM, BN, INNER, POLY)
+    k, _near = TILE(A, B, P, Q, C, here, there, 1.0, row, row, n, n, BM, BN, INNER, POLY)
     same = tl.arange(0, BM)[:, None] == tl.arange(0, BN)[None, :]
     tl.store(Y + row + tl.arange(0, BM), tl.sum(tl.where(same, k, 0.0), 1))
 

@@ -35,15 +35,21 @@ def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:
 
     `mirror` is for the symmetric matrix of one sample: with few columns each tile is used twice, for one at a time.
     """
+    t = V.shape[1]
     resident = all(grid.resident for grid in data.layouts)
-    mirror = mirror and V.shape[1] <= (MIRRORED_COLUMNS if resident else 1)
-    if mirror and V.shape[1] > 1:
+    mirror = mirror and t <= (MIRRORED_COLUMNS if resident else 1)
+    if mirror and t > 1:
         return torch.cat([multiply(data, column, mirror=True) for column in V.split(1, 1)], 1)
-    launch = _launch_mirrored if mirror else _launch
-    chosen = _tile(data, V.shape[1], mirror)
+    if mirror:
+        launch = _launch_mirrored
+    elif t == 1 and resident:
+        launch, data = _launch_over_rows, data.transposed
+    else:
+        launch = _launch_over_columns
+    chosen = _tile(data, t, mirror)
     if data.exact is None:
         return _times(launch(data, chosen, data.C, "NO", V), data.text.factor)
-    size = chosen.BM, chosen.BN, mirror
+    size = chosen.BM, chosen.BN, launch.__name__
     known = size in data.flags
     flags = data.flags.setdefault(size, Flags(data, chosen))
     mode = "WRITE" if not known else "SKIP" if flags.any else "NO"
@@ -53,7 +59,24 @@ def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:
     return _times(total, data.text.factor)
 
 
-def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
+def _launch_over_rows(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
+    """One column: V belongs to the rows of `data`, the transposed matrix, and the result to its columns."""
+    from mercer.operators.backends.fused import kernels
+
+    n, m = data.shape
+    inside, outside = data.weights or (None, None)
+    column = V[:, 0] if inside is None else (inside[: len(V)] * V[:, 0]).float()
+    span, spans = _spans(m // chosen.BN, n, chosen.BM, chosen.spans)
+    out = torch.empty(spans, m, 1, device=V.device)
+    options = _options(data, chosen, "STAGES", "FOLD") | {"FLAGGED": getattr(kernels, flagged)}
+    arrays = data.A, data.B, data.P, data.Q, data.C, flags, _zero_padded(column, n), out
+    kernels.product[(m // chosen.BN * spans,)](*arrays, n, m, span, spans, **options)
+    total = _added_up(out)
+    return total if outside is None else total * outside.unsqueeze(1)
+
+
+def _launch_over_columns(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
+    """Many columns of V, or many features."""
     from mercer.operators.backends.fused import kernels
 
     n, m = data.shape
@@ -61,24 +84,28 @@ def _launch(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor
     left, right = data.weights or (None, None)
     if right is not None:
         V = (right[: len(V), None] * V).float()
-    span, spans = _spans(n // chosen.BM, m, chosen)
-    arrays = data.A, data.B, data.P, data.Q, data.C, flags
+    span, spans = _spans(n // chosen.BM, m, chosen.BN, chosen.spans)
     options = _options(data, chosen, "STAGES") | {"FLAGGED": getattr(kernels, flagged)}
-    grid = (n // chosen.BM * spans,)
     if t == 1:
-        out = torch.empty(spans, n, 1, device=V.device)
-        values = _zero_padded(V[:, 0], m)
-        options["FOLD"] = chosen.FOLD
-        kernels.product[grid](*arrays, values, out, n, m, span, spans, **options)
+        T, values, loop = 1, _zero_padded(V[:, 0], m), kernels.product_wide
     else:
         T = max(16, 1 << (t - 1).bit_length())
-        out = torch.empty(spans, n, T, device=V.device)
+        values, loop = _three_terms(V, m, T), kernels.product_many
         options |= {"T": T, "TERM": kernels.term_type()}
-        kernels.product_many[grid](*arrays, _three_terms(V, m, T), out, n, m, span, spans, **options)
-    total = torch.empty(out.shape[1:], dtype=torch.float64, device=V.device)
-    size = total.numel()
-    kernels.added_up[(-(-size // ADDED),)](out, total, size, spans, ADDED)
-    return total[:, :t] if left is None else total[:, :t] * left.unsqueeze(1)
+    out = torch.empty(spans, n, T, device=V.device)
+    arrays = data.A, data.B, data.P, data.Q, data.C, flags, values, out
+    loop[(n // chosen.BM * spans,)](*arrays, n, m, span, spans, **options)
+    total = _added_up(out)[:, :t]
+    return total if left is None else total * left.unsqueeze(1)
+
+
+def _added_up(sums: Tensor) -> Tensor:
+    """The sum of the spans in float64."""
+    from mercer.operators.backends.fused import kernels
+
+    total = torch.empty(sums.shape[1:], dtype=torch.float64, device=sums.device)
+    kernels.added_up[(-(-total.numel() // ADDED),)](sums, total, total.numel(), len(sums), ADDED)
+    return total
 
 
 def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
@@ -160,7 +187,8 @@ def padded(places: Tensor, unit: int) -> Tensor:
 def _tile(data: Operands, t: int, mirror: bool = False) -> Tile:
     if (known := data.tiles.get((t, mirror))) is not None:
         return known
-    chosen = tile(data.layouts, t, roots=data.text.takes_roots, mirror=mirror)
+    text = data.text
+    chosen = tile(data.layouts, t, roots=text.takes_roots, longer=len(text.lines) > 2, mirror=mirror)
     data.tiles[t, mirror] = chosen if data.small_exponents else replace(chosen, POLY=min(0, chosen.POLY))
     return data.tiles[t, mirror]
 
@@ -170,12 +198,15 @@ def _options(data: Operands, chosen: Tile, *more: str) -> dict[str, Any]:
     return data.functions | sizes | {"num_warps": chosen.warps, "maxnreg": chosen.registers, "enable_fp_fusion": True}
 
 
-def _spans(row_tiles: int, m: int, chosen: Tile) -> tuple[int, int]:
-    """Columns per program and the number of spans: enough programs to fill the chip, no sum longer than `SPAN`."""
-    fill = min(m // (4 * chosen.BN) or 1, -(-PROGRAMS // row_tiles))
-    spans = max(-(-m // SPAN), chosen.spans, fill)
-    span = -(-m // (spans * chosen.BN)) * chosen.BN
-    return span, -(-m // span)
+def _spans(tiles: int, length: int, unit: int, least: int) -> tuple[int, int]:
+    """How a length, in units, is cut into spans for each of so many tiles: (length of a span, number of spans).
+
+    Enough programs to fill the chip, and no sum longer than `SPAN`.
+    """
+    fill = min(length // (4 * unit) or 1, -(-PROGRAMS // tiles))
+    spans = max(-(-length // SPAN), least, fill)
+    span = -(-length // (spans * unit)) * unit
+    return span, -(-length // span)
 
 
 def _three_terms(V: Tensor, m: int, T: int) -> Tensor:

@@ -36,8 +36,8 @@ class Operands:
     weights: tuple[Tensor, Tensor] | None = None
 
     @cached_property
-    def flags(self) -> dict[tuple[int, int, bool], Flags]:
-        """Which tiles have nearly coincident points, by tile size and whether mirrored, as far as known."""
+    def flags(self) -> dict[tuple[int, int, str], Flags]:
+        """Which tiles have nearly coincident points, by tile size and kind of product, as far as known."""
         return {}
 
     @cached_property

@@ -40,6 +40,16 @@ class Profile:
     def takes_roots(self) -> bool:
         return any("root(" in line for line in self.lines)
 
+    @property
+    def weighted(self) -> str:
+        """The result times w; (v + c) u w as (v w + c w) u, where c w is a number for each row."""
+        written = dict(line.split(" = ", 1) for line in self.lines)
+        factors = re.fullmatch(r"(v\d+) \* (v\d+)", written.get(self.result, ""))
+        for a, b in (factors.groups(), factors.groups()[::-1]) if factors else ():
+            if total := re.fullmatch(r"(v\d+) \+ (c\d+)", written[a]):
+                return f"({total[1]} * w + {total[2]} * w) * {b}"
+        return f"{self.result} * w"
+
     def only_rooted(self, i: int) -> bool:
         """Whether input i enters through its square root alone."""
         uses = [line for line in self.lines if re.search(rf"\bq{i}\b", line)]
@@ -216,6 +226,8 @@ def profile(program: Program, given: dict[int, float] | None = None) -> Profile:
     v1 = v0 + c0
     v2 = exp2_of_minus(v0, POLY)
     v3 = v1 * v2
+    >>> text.weighted
+    '(v0 * w + c0 * w) * v2'
     """
     units = dict(given or {})
     for _ in range(2):

@@ -211,7 +211,7 @@ def cols(B, Q, col, m, BN: tl.constexpr):
 
 @triton.jit
 def tile(
-    A, B, P, Q, C, here, there, row, col, n, m,
+    A, B, P, Q, C, here, there, w, row, col, n, m,
     BM: tl.constexpr, BN: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr,
 ):
     a_rows = A + row * {self.width} + tl.arange(0, BM)[:, None] * {self.width}
@@ -243,7 +243,7 @@ def source(text: Profile, inputs: tuple[Input, ...], width: int) -> str:
             case Ends():
                 out.ends(f"q{i}", item)
     near = " | ".join(out.near) or "tl.full((), 0, tl.int1)"
-    out.tile += [*text.lines, f"return tl.broadcast_to({text.result}, (BM, BN)), {near}"]
+    out.tile += [*text.lines, f"return tl.broadcast_to({text.weighted}, (BM, BN)), {near}"]
     return out.text()
 
 

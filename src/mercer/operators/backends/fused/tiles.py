@@ -20,7 +20,7 @@ CHUNKS_ON_CHIP = 100 * 1024
 class Tile:
     """Rows and columns, warps, pipeline depths over columns and over features, exponentials by polynomial (of 8).
 
-    `FOLD` columns share a running sum, `spans` is the least number of parts that the columns are cut into, and
+    `FOLD` rows (1 or 2) share a running sum, `spans` is the least number of parts that a sum is cut into, and
     `registers` the most that a thread may have.
     """
 
@@ -30,7 +30,7 @@ class Tile:
     STAGES: int = 3
     INNER: int = 3
     POLY: int = 0
-    FOLD: int = 4
+    FOLD: int = 2
     spans: int = 1
     registers: int | None = None
 
@@ -49,11 +49,11 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def tile(layouts: list[Layout], t: int, *, roots: bool, mirror: bool = False) -> Tile:
+def tile(layouts: list[Layout], t: int, *, roots: bool, longer: bool = False, mirror: bool = False) -> Tile:
     """The tile for matrix products of these layouts and t columns of V (0 for dense rows).
 
-    More sums take registers, more columns shared memory; `roots` need the units of the exponentials. With `mirror` a
-    tile is used twice; its columns divide its rows.
+    More sums take registers, more columns shared memory; `roots` need the units of the exponentials, `longer` formulas
+    have steps besides. With `mirror` a tile is used twice; its columns divide its rows.
     """
     if interpreted():
         return Tile(64, 64, POLY=-1)
@@ -64,16 +64,17 @@ def tile(layouts: list[Layout], t: int, *, roots: bool, mirror: bool = False) ->
         return _chunked(sums, sum(len(grid.blocks) for grid in layouts), t)
     if t > 1:
         return _many(sum(grid.width for grid in layouts), t)
-    products = sum(grid.products for grid in layouts)
     if sums == 0:
-        return Tile(32, 128, STAGES=1, FOLD=1)
+        return Tile(16, 128, warps=2, STAGES=1, FOLD=1, spans=8)
     if sums > 1:
-        return Tile(64, 64, STAGES=2, POLY=3, spans=8)
-    if products <= 64:
-        return Tile(128, 64, STAGES=2, POLY=4 if roots else 2, spans=8)
-    if products <= 200:
-        return Tile(128, 64, STAGES=2, POLY=3 if roots else 1, registers=96, spans=8 if roots else 4)
-    return Tile(128, 64, STAGES=2, POLY=2 if roots else 1, spans=4)
+        return Tile(64, 64, STAGES=2, POLY=2, spans=8, registers=128)
+    products = sum(grid.products for grid in layouts)
+    few, some = products <= 64, products <= 200
+    if roots:
+        by_polynomial = (3 if few else 2 if some else 1) + longer
+        registers = 112 if some and not (few or longer) else 128
+        return Tile(64, 128, STAGES=2, POLY=by_polynomial, spans=8 if some else 4, registers=registers)
+    return Tile(64, 128, STAGES=2, POLY=2 if few else 0, spans=8 if few else 4, registers=112 if some else 128)
 
 
 def _mirrored(layouts: list[Layout], sums: int, roots: bool) -> Tile:
@@ -104,7 +105,7 @@ def _chunked(sums: int, blocks: int, t: int) -> Tile:
     elif sums > 1:
         size = Tile(128, 128, warps=8, STAGES=1)
     else:
-        size = Tile(128, 256, warps=8, STAGES=1, FOLD=2)
+        size = Tile(128, 256, warps=8, STAGES=1)
     return _fitting(size, blocks)
 
 
