@@ -49,11 +49,22 @@ def test_products_transposes_and_rows_equal_float64(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("kernel", [Gaussian(), 3.0 * Laplace() * Linear(1.0)], ids=repr)
 @pytest.mark.parametrize("t", [(), (3,)])
-def test_sums_of_spans_are_added_up(kernel: Kernel, t: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused.launch, "SPAN", 64)
+@pytest.mark.parametrize("span", [64, 192])  # the last one is then as long as the others, or shorter
+def test_sums_of_spans_are_added_up(
+    kernel: Kernel, t: tuple[int, ...], span: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fused.launch, "SPAN", span)
     x, z = points(normal(70, 3, 0)), points(normal(300, 3, 1))
     V = columns(300, *t)
     assert error(gram(kernel, x, z).product(V), reference(kernel, x, z) @ V.double().cpu()) < TOLERANCE
+
+
+@pytest.mark.parametrize(("tiles", "length"), [(1, 64), (3, 640), (5000, 20_096), (5000, 1_000_064), (1, 1_000_064)])
+def test_spans_cover_all_and_none_is_too_long(tiles: int, length: int) -> None:
+    span, spans = fused.launch._spans(tiles, length, 64, 8)
+    assert (spans - 1) * span < length <= spans * span
+    assert span % 64 == 0
+    assert span <= fused.launch.SPAN
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -122,6 +133,21 @@ def test_tall_tiles_and_long_passes_serve_twice_too(
     K, V, fast = reference(kernel, x), columns(500), gram(kernel, x, x, same=True, symmetric=True)
     for _ in range(2):
         assert error(fast.product(V), K @ V.double().cpu()) < TOLERANCE
+
+
+@pytest.mark.parametrize("d", [20, 150])
+def test_near_points_are_found_where_one_sample_is_longer(d: int) -> None:
+    kernel, rows = Laplace(4.0), normal(300, d, 0)
+    places = [1, 70, 140, 200, 290]  # each in a tile of its own
+    z = points(torch.cat([rows[places] + 1e-5 * normal(5, d, 1), normal(80, d, 2)]))
+    K, fast = reference(kernel, points(rows), z), gram(kernel, points(rows), z)
+    for t in ((), (), (3,)):
+        V, W = columns(85, *t), columns(300, *t)
+        assert error(fast.product(V), K @ V.double().cpu()) < NEAR_TOLERANCE
+        assert error(fast.T.product(W), K.T @ W.double().cpu()) < NEAR_TOLERANCE
+    unit = torch.eye(85, device=V.device)[:5].T.contiguous()
+    for column, place in zip(unit.T, places, strict=True):
+        assert abs(float(fast.product(column)[place]) - float(K[place] @ column.double().cpu())) < 1e-6
 
 
 def test_a_wide_gaussian_takes_near_points_from_differences() -> None:
