@@ -18,6 +18,7 @@ from mercer import KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MemoryBudgetError
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial, Precomputed, Spectrum
+from mercer.rows import ArrayRows
 
 SOLVERS = ("cholesky", "eigh", "mixed_cholesky", "pcg", "eigenpro", "gd", "nystrom", "falkon", "random_features")
 
@@ -386,3 +387,53 @@ def test_a_float32_matrix_may_be_symmetric_to_its_rounding():
         KernelRidge(Gaussian(1.5), alpha=0.1).fit(X, y).predict(X),
         atol=1e-4,
     )
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_auto_finds_least_squares_where_few_rows_are_different(seed):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 5, (3000, 1)).astype(float)
+    noisy = np.sin(x[:, 0]) + rng.standard_normal(3000)
+    model = KernelRidge(Gaussian(1.0), alpha=0.0, memory_budget="60MiB", random_state=seed).fit(x, noisy)
+    means = [noisy[x[:, 0] == k].mean() for k in range(5)]
+    np.testing.assert_allclose(model.predict(np.arange(5.0)[:, None]), means, atol=1e-8)
+    assert "only 5 of 3,000 rows are different" in model.solver_report_.reason
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"kernel": Gaussian(5.0)}, "kernel"),
+        ({"landmarks": X[:20]}, "landmarks"),
+        ({"landmarks": "pivoted"}, "landmarks"),
+    ],
+)
+def test_rows_are_not_added_under_other_parameters(changed, name):
+    model = KernelRidge(KERNEL, alpha=0.1, solver="nystrom", landmarks=X[:50]).partial_fit(X[:100], y[:100])
+    model.set_params(landmarks=X[:50].copy(), alpha=0.2).partial_fit(X[100:], y[100:])
+    before = model.predict(NEW)
+    with pytest.raises(InputError, match=f"another {name}"):
+        model.set_params(**changed).partial_fit(X, y)
+    np.testing.assert_array_equal(model.predict(NEW), before)
+
+
+@pytest.mark.parametrize("name", ["X", "y", "sample_weight"])
+def test_masked_entries_are_refused(name):
+    values = {"X": X, "y": y, "sample_weight": np.ones(len(X))}
+    values[name] = np.ma.masked_array(values[name], mask=values[name] > 0.5)
+    with pytest.raises(TypeError, match=f"{name} is an array with masked entries"):
+        KernelRidge(KERNEL).fit(**values)
+
+
+@pytest.mark.parametrize("solver", ["nystrom", "random_features"])
+def test_a_source_without_weight_is_refused(solver):
+    landmarks = X[:20] if solver == "nystrom" else "uniform"
+    with pytest.raises(InputError, match="no rows with weight"):
+        KernelRidge(KERNEL, solver=solver, landmarks=landmarks).fit(ArrayRows(X, y, np.zeros(len(X))))
+
+
+def test_leave_one_out_that_does_not_fit_says_what_does():
+    rows, targets = problem(1500)
+    model = KernelRidge(KERNEL, alpha=0.1, solver="pcg", memory_budget="10MiB").fit(rows, targets)
+    with pytest.raises(MemoryBudgetError, match=r"leave-one-out of 1,500 rows.*plot\(X, y\)"):
+        model.loo_predictions_  # noqa: B018

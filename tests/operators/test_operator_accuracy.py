@@ -140,3 +140,18 @@ def test_rounding_below_zero_never_reaches_a_root() -> None:
     X = cloud(200, 30, 24.0)
     K = gram(Smoothed(), X, X.clone()).dense()
     assert bool(torch.isfinite(K).all())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("far", [1e8, 1e18, 9.97e36, 1e160])
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(2.5), Matern(1.5) * Gaussian(2.0)], ids=repr)
+def test_a_row_far_out_leaves_the_others_alone(kernel: Kernel, far: float, dtype: torch.dtype) -> None:
+    if far > torch.finfo(dtype).max:
+        pytest.skip("no such number")
+    x = torch.randn(60, 3, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    rows = torch.cat([x, torch.tensor([[0.0, far, 0.0], [0.0, far, 0.0], [0.0, -far, 0.0]], dtype=dtype)])
+    expected = torch.block_diag(kernel(x.double()), torch.tensor([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    one = torch.eye(63, dtype=dtype)
+    rounding = 100 * torch.finfo(dtype).eps
+    for other in (None, rows.clone()):
+        torch.testing.assert_close(gram(kernel, rows, other) @ one, expected.to(dtype), rtol=rounding, atol=rounding)

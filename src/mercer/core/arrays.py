@@ -121,9 +121,14 @@ def _is_number(column: Any) -> bool:
     return column.dtype.is_numeric() or column.dtype == nw.Boolean
 
 
-def _plain_array(X: Any, name: str) -> np.ndarray:
-    if isinstance(X, np.ma.MaskedArray) and bool(np.ma.getmaskarray(X).any()):
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise `InputTypeError` for an array with masked entries, whose numbers have no meaning."""
+    if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):
         raise InputTypeError(f"{name} is an array with masked entries; fill or remove them first.")
+
+
+def _plain_array(X: Any, name: str) -> np.ndarray:
+    refuse_masked(X, name)
     try:
         return np.asarray(X)
     except ValueError:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite
+from mercer.core.arrays import Points, as_points, check_finite, refuse_masked
 from mercer.core.engines import Engine, sample_with
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rows import RowSource
@@ -147,6 +147,7 @@ def prediction_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: 
 
 def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     """Rows from a table as scikit-learn reads it, with the names seen in `fit`; NaN and infinities are found by us."""
+    refuse_masked(X, "X")
     array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
     names = getattr(estimator, "feature_names_in_", None)
     return Points(as_points(array).values, None if names is None else tuple(names))
@@ -185,6 +186,7 @@ def _tensor_targets(y: Any, n_rows: int) -> Tensor:
 
 def _numpy_targets(y: Any) -> Tensor:
     _reject_gradients(y, "y")
+    refuse_masked(y, "y")
     array = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y")
     if array.ndim > 2:
         raise InputError(f"y has shape {array.shape}; expected (n,) or (n, t).")
@@ -197,6 +199,7 @@ def _weights(sample_weight: Any, n_rows: int) -> Tensor | None:
     if sample_weight is None:
         return None
     _reject_gradients(sample_weight, "sample_weight")
+    refuse_masked(sample_weight, "sample_weight")
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
     weights = _check_sample_weight(

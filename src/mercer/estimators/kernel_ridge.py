@@ -204,6 +204,13 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
             raise InputError(f"partial_fit cannot continue a fit by solver={self._solver!r}: start from a new model.")
         if begun and self._sums is None:
             raise InputError("partial_fit cannot continue a model that was read from a file: its sums are not there.")
+        changed = (
+            [name for name, value in self._asked.items() if not _same(value, getattr(self, name))] if begun else ()
+        )
+        if changed:
+            raise InputError(
+                f"partial_fit cannot continue with another {' and '.join(changed)}: start from a new model."
+            )
         whole = training_data(self, kernel, X, y, sample_weight, reset=not begun)
         data = whole.positive(kernel.domain == "matrix")[0]
         alpha = checked_alpha(self.alpha, data.targets.shape[1])
@@ -223,7 +230,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The fitted function at the rows of X, or of a `RowSource`, of shape (m,) or (m, t).
+        """The fitted function at the rows of X, or of a `RowSource`, of shape (m,) or (m, t), in the dtype of X.
 
         For a Dask array or data frame a Dask array, which is computed when it is asked for.
         """
@@ -316,3 +323,12 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
         return ridge_from_state(cls, meta, arrays)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values of a parameter are the same; arrays may be copies."""
+    if a is b or a is None or b is None:
+        return a is b
+    if isinstance(a, str | Kernel) or isinstance(b, str | Kernel):
+        return type(a) is type(b) and bool(a == b)
+    return np.array_equal(np.asarray(a), np.asarray(b))

@@ -116,6 +116,8 @@ def fit_source(
     fitted = fit_blocks(model, expansion, sums, blocks, source.n_rows, alpha, alphas, checkpoint)
     if checkpoint is not None:
         checkpoint.finish()
+    if not blocks.total_weight > 0:
+        raise InputError("There are no rows with weight to learn from.")
     model._seen = replace(model._seen, total_weight=blocks.total_weight)
     return fitted
 

@@ -28,8 +28,8 @@ from mercer.kernels import Kernel, resolve
 from mercer.kernels.pair import DiagonalPair
 from mercer.selection import AlphaPath, Tuned, loo_predictions, tune_kernel
 from mercer.solvers import SOLVERS, Cholesky, Eigh, choose
-from mercer.solvers.choose import landmark_count, landmark_solver
-from mercer.solvers.landmarks import POOL, check_landmarks
+from mercer.solvers.choose import landmark_count, landmark_solver, memory_needed
+from mercer.solvers.landmarks import POOL, check_landmarks, distinct_rows
 from mercer.solvers.ridge import ITERATIVE
 from mercer.solvers.row_blocks import working_bytes
 
@@ -51,6 +51,9 @@ ROUNDED = 1e-5
 
 HOLD_OUT_FROM = 50
 """Rows from which a descent holds some out to know when to stop."""
+
+FIXED = ("kernel", "landmarks", "n_landmarks", "n_features")
+"""Parameters that stay what they were in the first of several partial fits."""
 
 
 class RidgeModel(KernelEstimator):
@@ -87,6 +90,7 @@ class RidgeModel(KernelEstimator):
     _solver: str
     _seed: int
     _reserved: int = 0  # memory for rows that are read in parts
+    _asked: dict[str, Any]  # parameters that rows added later cannot change
 
     def _begin(
         self, whole: TrainingData, data: TrainingData, alpha: Any, streamed: RowSource | None = None
@@ -102,6 +106,7 @@ class RidgeModel(KernelEstimator):
             self.__dict__.pop(name, None)
         self._data = self._sums = self._loo = None
         self._seen, self._seed = whole.seen, as_seed(self.random_state)
+        self._asked = {name: getattr(self, name) for name in FIXED}
         n, t, solver = len(data.rows), data.targets.shape[1], self.solver
         landmarks = self._checked_landmarks()
         self._reserved = 0
@@ -117,7 +122,18 @@ class RidgeModel(KernelEstimator):
             choose(n, t, alpha, "eigh", budget, device)
         if self.solver == "auto" and streamed is not None:
             reason = "chosen because the rows are read in parts"
+        elif solver == "auto" and self._solver == "eigenpro" and (kinds := self._few_kinds(data)):
+            # least squares, which a descent that looks at some rows at a time does not reach
+            self._solver, reason = "nystrom", f"chosen because only {kinds:,} of {n:,} rows are different"
         return self._solver, reason
+
+    def _few_kinds(self, data: TrainingData) -> int | None:
+        """The number of different rows where all of them can be landmarks."""
+        if self._domain() == "matrix":
+            return None
+        kinds = len(distinct_rows(data.rows, data.weights)[0])
+        most = landmark_count(len(data.rows), None, "nystrom", self.memory_budget, self._device())
+        return kinds if kinds <= most else None
 
     def _reserve(self, source: RowSource) -> None:
         """Set aside what reading and working on parts of rows takes, before any work."""
@@ -252,6 +268,13 @@ class RidgeModel(KernelEstimator):
             system = self._system()
             alpha: Any = self.alpha_ if isinstance(self.alpha_, float) else torch.as_tensor(self.alpha_)
             direct = isinstance(alpha, float) and alpha > 0
+            n, t = system.data.targets.shape
+            require(
+                memory_needed(n, "cholesky" if direct else "eigh", t),
+                resolve_budget(self.memory_budget, self._device()),
+                f"leave-one-out of {n:,} rows, which factorises their Gram matrix,",
+                "Use a larger memory_budget, or rows that were held out: plot(X, y).",
+            )
             prepared = Cholesky().prepare(system.operator, alpha) if direct else Eigh().prepare(system.operator)
             self._loo = system.spread(loo_predictions(prepared, system.data.targets, system.data.weights, alpha))
         if data.weights is not None and bool((data.weights == 0).any()):

@@ -17,6 +17,9 @@ NEAR = {torch.float32: 1e-3, torch.float64: 1e-6}
 MEND_RADIUS = 1e4
 """Above this squared radius a float64 product is not trusted for near pairs of any kernel."""
 
+ROOM = 1e-8
+"""Share of the largest number that squared distances may have: it leaves room for formulas that go on with them."""
+
 
 def squared_distances(x: Tensor, z: Tensor, *, exact: bool) -> Tensor:
     """Matrix of |x_i - z_j|^2 for centred rows; `exact` recomputes near-coincident pairs from differences.
@@ -57,7 +60,7 @@ def _forward(x: Tensor, z: Tensor, exact: bool) -> Tensor:
         if exact or radius > MEND_RADIUS:
             mend_near_pairs(s, a, b, NEAR[s.dtype] * radius)
         s = s.to(dtype)
-    largest = 1e-8 * torch.finfo(dtype).max  # leaves room for formulas that go on computing with s
+    largest = ROOM * torch.finfo(dtype).max
     return s.clamp_(max=largest) if radius > largest / 4 else s
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.symbols import Program, Statistic
-from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, mend_near_pairs
+from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM, mend_near_pairs
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.lowering import Plan
 
@@ -158,15 +158,18 @@ class SquaredDistance(TileInput):
     ) -> None:
         super().__init__(statistic, dtype)
         samples = (x,) if x is z else (x, z)
-        middle = torch.cat([self.rows(_spread(sample)) for sample in samples])
-        centre = middle.mean(0, dtype=torch.float64) if len(middle) else middle.sum(0, dtype=torch.float64)
-        self.centre = centre.to(middle.dtype)
+        some = torch.cat([self.rows(_spread(sample)) for sample in samples])
+        centre = some.mean(0, dtype=torch.float64) if len(some) else some.sum(0, dtype=torch.float64)
+        self.centre = centre.to(some.dtype)
         self.scale = math.sqrt(abs(factor)) / as_scale(statistic.length_scale, centre.unsqueeze(0))
         self.sign = math.copysign(1.0, factor)
         self.nonnegative = nonnegative
-        self.n_columns = middle.shape[1]
+        self.n_columns = some.shape[1]
         self.width = self.n_columns + 2
         largest = max(self._radius(sample) for sample in samples)
+        if not largest <= MEND_RADIUS * abs(factor):  # a row far out must not move the centre of the others
+            self.centre = some.median(0).values
+            largest = max(self._radius(sample) for sample in samples)
         radius = largest / abs(factor)
         self.note = f"fold in {dtype_name(dtype)}"
         if dtype == torch.float32 and radius > FOLD_RADIUS:
@@ -174,6 +177,8 @@ class SquaredDistance(TileInput):
             self.note = f"float64 product: R2 = {radius:.4g} > {FOLD_RADIUS:g}"
         self.exact = (exact and nonnegative) or radius > MEND_RADIUS
         self.near = NEAR[self.dtype] * largest
+        most = ROOM * torch.finfo(dtype).max
+        self.most = most if largest > most / 4 else None
         self.temporary_bytes = 10 + self.dtype.itemsize if self.exact else 0
 
     def left(self, points: Points) -> Tensor:
@@ -193,10 +198,14 @@ class SquaredDistance(TileInput):
             self._mend(left, right, tile)
         elif self.nonnegative:
             tile.clamp_(min=0.0)
+        if self.most is not None:
+            tile.clamp_(-self.most, self.most)
         if tile is not out:
             out.copy_(tile)
 
     def _mend(self, left: Tensor, right: Tensor, tile: Tensor) -> None:
+        if self.near == math.inf:
+            tile.nan_to_num_(nan=0.0)
         if self.sign < 0:
             tile.neg_()
         if float(tile.amin()) <= self.near:
