@@ -80,6 +80,21 @@ def test_offsets_of_ten_thousand_do_no_harm(kernel: Kernel) -> None:
     assert product_error(kernel, x, z) < TOLERANCE
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Laplace(metric="l1"), Matern(2.5)], ids=repr)
+@pytest.mark.parametrize("d", [3, 20])
+@pytest.mark.parametrize("far", [1e6, 1e18, 9.97e36])
+def test_a_row_far_out_leaves_the_others_alone(kernel: Kernel, d: int, far: float) -> None:
+    rows = normal(70, d, 0)
+    rows[7, 1] = far
+    x, z, V = points(rows), points(normal(50, d, 1)), columns(50)
+    expected = reference(kernel, points(np.delete(rows.numpy(), 7, axis=0)), z) @ V.double().cpu()
+    fast = gram(kernel, x, z)
+    found = fast.product(V).cpu()
+    assert bool(fast.T.product(columns(70)).isfinite().all())
+    assert error(torch.cat([found[:7], found[8:]]), expected) < NEAR_TOLERANCE
+    assert abs(float(found[7])) < 1e-6
+
+
 @pytest.mark.parametrize("kernel", [Laplace(), ExponentialPower(power=0.7), Laplace() * Linear(1.0)])
 @pytest.mark.parametrize("d", [2, 5, 20])
 @pytest.mark.parametrize("symmetric", [False, True])

@@ -12,6 +12,7 @@ LO: tl.constexpr = tl.constexpr(1)
 LOWEST: tl.constexpr = tl.constexpr(2)
 NORM: tl.constexpr = tl.constexpr(3)
 DIGIT: tl.constexpr = tl.constexpr(4)
+LARGEST_HALF: tl.constexpr = tl.constexpr(65504.0)
 
 
 @triton.jit
@@ -53,7 +54,7 @@ def norms(
                 lo = y - hi
             square = lo * (2.0 * hi + lo)
         else:
-            square = (hi + lo) * (hi + lo)
+            square = tl.where(tl.abs(y) < LARGEST_HALF, (hi + lo) * (hi + lo), y * y)
         total += tl.sum(quadratic * square + linear[None, :] * y, 1)
     tl.store(OUT + row, total, mask=row < count)
     if ON_GRID:

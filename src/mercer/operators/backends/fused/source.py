@@ -17,6 +17,9 @@ from mercer.operators.backends.fused.profile import Profile
 RESIDENT_FEATURES = 8
 """Up to here the features of a row tile stay in registers for direct differences."""
 
+LARGEST_DISTANCE = 3e30
+"""Distances of points far out end here, so that formulas that go on with them stay finite."""
+
 
 @dataclass(frozen=True)
 class Differences:
@@ -171,7 +174,7 @@ class _Text:
             ]
         if item.shared:
             lines.append(f"{q} = {self.constant(item.weight)} * {q}")
-        self.tile += lines
+        self.tile += [*lines, f"{q} = tl.minimum({q}, {LARGEST_DISTANCE})"]
 
     def ends(self, q: str, item: Ends) -> None:
         if item.side == "left":
