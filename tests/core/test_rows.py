@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import torch
 
+from mercer import KernelRidge
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rows import ArrayRows, ParquetRows, chunk_rows, npy_rows, read_ahead, sample_rows
+from mercer.kernels import Gaussian, Subspace
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -124,8 +129,27 @@ def test_arrays_that_do_not_fit_together_are_refused():
         ArrayRows(X.astype(complex))
     with pytest.raises(InputError, match="expected 2 dimensions"):
         ArrayRows(X[0])
-    with pytest.raises(InputError, match="rows_at_once=0"):
-        ArrayRows(X, rows_at_once=0)
+
+
+@pytest.mark.parametrize("at_once", [0, -5, 10.5, 10.0, "10", True, np.nan, [10]])
+def test_rows_at_once_must_be_a_whole_number(at_once, folder):
+    np.save(folder / "X.npy", X)
+
+    def chunks():
+        raise AssertionError("read before the parameter was checked")
+        yield X
+
+    for build in (
+        lambda: ArrayRows(X, rows_at_once=at_once),
+        lambda: npy_rows(folder / "X.npy", rows_at_once=at_once),
+        lambda: ParquetRows(folder, "price", rows_at_once=at_once),
+        lambda: chunk_rows(chunks(), rows_at_once=at_once),
+    ):
+        with pytest.raises(
+            InputError, match=re.escape(f"rows_at_once={at_once!r}: must be a whole number, at least 1")
+        ):
+            build()
+    assert ArrayRows(X, rows_at_once=np.int64(10)).rows_at_once == 10
 
 
 def test_reading_ahead_keeps_the_order_and_passes_errors_on():
@@ -165,3 +189,67 @@ def test_chunks_of_text_are_refused(tmp_path):
     with pytest.raises(InputTypeError, match="X of chunk 0 has dtype <U1"):
         chunk_rows([np.array([["a", "b"]])], folder=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_names_of_frames_are_kept(frame):
+    columns = {name: X[:, j] for j, name in enumerate("abc")}
+    whole = ArrayRows(frame(columns), y)
+    chunks = chunk_rows(
+        (frame({name: v[i : i + 500] for name, v in columns.items()}), y[i : i + 500]) for i in (0, 500)
+    )
+    for source in (whole, chunks, pickle.loads(pickle.dumps(chunks)), whole.portion(whole.parts())):
+        assert source.names == ("a", "b", "c")
+        np.testing.assert_array_equal(torch.cat([source.load(part).X for part in source.parts()]), X)
+    with pytest.raises(InputError, match="X contains NaN: row 0, column 'b' of X"):
+        list(ArrayRows(frame(columns | {"b": np.full(1000, np.nan)})))
+
+
+def test_names_go_with_the_files_behind_memory_maps(folder):
+    np.save(folder / "X.npy", X)
+    source = ArrayRows(np.load(folder / "X.npy", mmap_mode="r"))
+    source.names = ("a", "b", "c")
+    portion = source.portion(source.parts())
+    assert portion is not source
+    assert portion.names == source.names
+
+
+def test_frames_without_names_of_text_have_none():
+    assert ArrayRows(pd.DataFrame(X)).names is None
+    assert ArrayRows(X).names is None
+    with pytest.raises(InputError, match="more than one column named 'a'"):
+        ArrayRows(pd.DataFrame(X, columns=["a", "b", "a"]))
+
+
+def test_chunks_with_other_columns_are_refused(tmp_path):
+    frame = pd.DataFrame(X, columns=list("abc"))
+    targets = frame[["a", "b"]]
+    for chunks, complaint in (
+        (
+            [frame, frame[["c", "a", "b"]]],
+            "X of chunk 1 has the columns ['c', 'a', 'b'], but the chunks before it have",
+        ),
+        ([frame, frame.rename(columns={"a": "d"})], "X of chunk 1 has the columns ['d', 'b', 'c'], but"),
+        (
+            [frame, frame, X],
+            "X of chunk 2 has no column names, but the chunks before it have the columns ['a', 'b', 'c']",
+        ),
+        ([X, frame], "X of chunk 1 has the columns ['a', 'b', 'c'], but the chunks before it have no column names"),
+        ([(X, targets), (X, targets[["b", "a"]])], "y of chunk 1 has the columns ['b', 'a'], but"),
+    ):
+        with pytest.raises(InputError, match=re.escape(complaint)):
+            chunk_rows(chunks, folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_models_compare_the_names_of_a_source_with_those_of_the_fit():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    swapped = frame[["c", "a", "b"]]
+    model = KernelRidge(Subspace(Gaussian(1.0), ["a"]), n_landmarks=20)
+    for source in (ArrayRows(frame, y), chunk_rows([(frame, y)])):
+        model.fit(source)
+        assert list(model.feature_names_in_) == ["a", "b", "c"]
+        np.testing.assert_array_equal(model.predict(ArrayRows(frame)), model.predict(frame))
+        for other in (ArrayRows(swapped), chunk_rows([swapped])):
+            with pytest.raises(InputError, match="features of the source are"):
+                model.predict(other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -130,7 +131,73 @@ def test_the_identity_of_files_changes_with_their_content(tmp_path):
     assert first == ParquetRows(tmp_path, "y").identity()
     pq.write_table(table(a=X[:, 0] + 1), tmp_path / "t.parquet", compression="none", use_dictionary=False)
     assert first != ParquetRows(tmp_path, "y").identity()
-    assert ArrayRows(X).identity() != ArrayRows(np.where(np.arange(1000)[:, None] == 999, 0.0, X)).identity()
+
+
+def test_the_identity_of_parquet_files_changes_when_values_change_places(tmp_path):
+    """The footer has the extremes of each row group, which stay as they are."""
+    plain = {"compression": "none", "use_dictionary": False}
+    pq.write_table(table(), tmp_path / "t.parquet", **plain)
+    first, size = ParquetRows(tmp_path, "y").identity(), (tmp_path / "t.parquet").stat().st_size
+    pq.write_table(table(y=y[::-1]), tmp_path / "t.parquet", **plain)
+    assert (tmp_path / "t.parquet").stat().st_size == size
+    assert first != ParquetRows(tmp_path, "y").identity()
+
+
+@pytest.mark.parametrize("changed", ["X", "y", "sample_weight"])
+@pytest.mark.parametrize("row", [0, 237, 999])
+@pytest.mark.parametrize("kind", [ArrayRows, torch.from_numpy, npy_rows, chunk_rows])
+def test_the_identity_of_arrays_changes_with_every_number(changed, row, kind, tmp_path):
+    def identity(arrays):
+        if kind is npy_rows:
+            for name, array in arrays.items():
+                np.save(tmp_path / f"{name}.npy", array)
+            return npy_rows(*(tmp_path / f"{name}.npy" for name in arrays), rows_at_once=300).identity()
+        if kind is chunk_rows:
+            return chunk_rows([tuple(arrays.values())], rows_at_once=300).identity()
+        given = [torch.from_numpy(array) if kind is torch.from_numpy else array for array in arrays.values()]
+        return ArrayRows(*given, rows_at_once=300).identity()
+
+    arrays = {"X": X.copy(order="F"), "y": y.copy(), "sample_weight": np.ones(1000)}
+    first = identity(arrays)
+    assert first == identity(arrays)
+    arrays[changed][row] += 0.5
+    assert first != identity(arrays)
+
+
+def test_the_identity_tells_how_rows_are_cut_and_what_they_are_called():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    others = [ArrayRows(X, rows_at_once=100), ArrayRows(frame), ArrayRows(frame.rename(columns={"a": "d"}))]
+    assert len({str(source.identity()) for source in (ArrayRows(X), *others)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("uses", "complaint"),
+    [
+        ({"target": "y", "features": ["a", "y"]}, "features has 'y', which is the target; leave it out"),
+        ({"target": ["c", "y"], "features": ["a", "c"]}, "features has 'c', which is the target"),
+        ({"target": "y", "weight": "c", "features": ["a", "c"]}, "features has 'c', which is the weight"),
+        ({"target": "y", "features": ["a", "b", "a"]}, "features names the column 'a' more than once"),
+        ({"target": ["y", "y"]}, "target names the column 'y' more than once"),
+        ({"target": "y", "weight": "y"}, "'y' is both target and weight"),
+    ],
+)
+def test_a_parquet_column_with_two_uses_is_refused(uses, complaint, tmp_path):
+    pq.write_table(table(), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=complaint):
+        ParquetRows(tmp_path, **uses)
+
+
+def test_parquet_files_with_two_columns_of_one_name_are_refused(tmp_path):
+    twice = pa.Table.from_arrays([pa.array(X[:, 0]), pa.array(X[:, 1]), pa.array(X[:, 2]), pa.array(y)], list("abay"))
+    pq.write_table(twice, tmp_path / "t.parquet")
+    for uses in (
+        {"target": "y"},
+        {"target": "a", "features": ["b"]},
+        {"target": "y", "features": ["b"], "weight": "a"},
+    ):
+        with pytest.raises(InputError, match=r"t.parquet has more than one column named 'a'; rename or remove"):
+            ParquetRows(tmp_path, **uses)
+    assert ParquetRows(tmp_path, "y", features=["b"]).names == ("b",)
 
 
 def test_many_files_are_not_held_open(tmp_path):

@@ -18,7 +18,7 @@ from mercer import KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MemoryBudgetError
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial, Precomputed, Spectrum
-from mercer.rows import ArrayRows
+from mercer.rows import ArrayRows, chunk_rows
 
 SOLVERS = ("cholesky", "eigh", "mixed_cholesky", "pcg", "eigenpro", "gd", "nystrom", "falkon", "random_features")
 
@@ -421,8 +421,11 @@ def test_rows_are_not_added_under_other_parameters(changed, name):
 def test_masked_entries_are_refused(name):
     values = {"X": X, "y": y, "sample_weight": np.ones(len(X))}
     values[name] = np.ma.masked_array(values[name], mask=values[name] > 0.5)
-    with pytest.raises(TypeError, match=f"{name} is an array with masked entries"):
-        KernelRidge(KERNEL).fit(**values)
+    for use in (lambda: KernelRidge(KERNEL).fit(**values), lambda: ArrayRows(*values.values())):
+        with pytest.raises(TypeError, match=f"{name} is an array with masked entries"):
+            use()
+    with pytest.raises(TypeError, match=f"{name} of chunk 0 is an array with masked entries"):
+        chunk_rows([tuple(values.values())])
 
 
 @pytest.mark.parametrize("solver", ["nystrom", "random_features"])

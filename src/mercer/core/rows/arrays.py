@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.core.arrays import column_names, refuse_masked
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rows.files import FileArray, forget_pages
 from mercer.core.rows.held import HeldRows
-from mercer.core.rows.source import Chunk, Part, RowSource, equal_parts, rows_at_once_for
+from mercer.core.rows.source import Chunk, Part, RowSource, digest_of, equal_parts, rows_at_once_for
+from mercer.core.rows.stream import read_ahead
 
 
 class ArrayRows(RowSource):
     """Rows of a numpy array or memory map, or of a tensor; nothing is copied before it is read.
 
+    X may also be a data frame of numbers, whose column names are kept.
     `rows_at_once` are read at a time, by default 65,536, fewer where there are more than 128 columns.
 
     >>> source = ArrayRows(np.arange(6.0).reshape(3, 2), np.ones(3), rows_at_once=2)
@@ -31,6 +34,7 @@ class ArrayRows(RowSource):
     def __init__(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, rows_at_once: int | None = None, name: str = "X"
     ) -> None:
+        self.names = column_names(X)
         self.X, self.y, self.weights = _array(X, "X", 2), _array(y, "y"), _array(sample_weight, "sample_weight", 1)
         self.name = name
         self.n_rows, self.n_features = self.X.shape
@@ -60,15 +64,17 @@ class ArrayRows(RowSource):
             return HeldRows.of(self, parts)
         if arrays[0] is self.X:
             return self
-        return ArrayRows(arrays[0], arrays[1], arrays[2], rows_at_once=self.rows_at_once, name=self.name)
+        files = ArrayRows(arrays[0], arrays[1], arrays[2], rows_at_once=self.rows_at_once, name=self.name)
+        files.names = self.names
+        return files
 
     def identity(self) -> dict[str, Any]:
-        starts = sorted({max(0, start) for start in (0, self.n_rows // 2, self.n_rows - 100)})
-        some = [self.load(Part(0, start, min(start + 100, self.n_rows), start)) for start in starts]
-        content = b"".join(t.contiguous().cpu().numpy().tobytes() for chunk in some for t in chunk if t is not None)
+        """The shape and the names, and a digest of all rows."""
+        chunks = (chunk for _, chunk in read_ahead(partial(ArrayRows.load, self), self.parts()))
         return {
             "shape": [self.n_rows, self.n_features, self.n_targets],
-            "some_rows": hashlib.sha256(content).hexdigest(),
+            "names": None if self.names is None else list(self.names),
+            "content": digest_of(chunks),
             "rows_at_once": self.rows_at_once,
         }
 
@@ -86,6 +92,7 @@ def npy_rows(
 def _array(values: Any, name: str, ndim: int | None = None) -> Any:
     if values is None:
         return None
+    refuse_masked(values, name)
     array = values if isinstance(values, Tensor | np.ndarray | FileArray) else np.asarray(values)
     kind = "c" if isinstance(array, Tensor) and array.is_complex() else "f"
     if not isinstance(array, Tensor):

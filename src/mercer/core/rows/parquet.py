@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import os
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ class ParquetRows(RowSource):
             schema = file.schema_arrow
         self.features = tuple(features) if features is not None else self._numbers(schema)
         self.names = self.features
+        self._check_uses()
         if not self.features:
             raise InputError(f"{self.files[0]} has no column of numbers to learn from.")
         self.dtype = torch.float32
@@ -119,14 +121,9 @@ class ParquetRows(RowSource):
         return repr(names[index])
 
     def identity(self) -> dict[str, Any]:
-        """Names and sizes of the files, and what their footers say, which has the extremes of each row group."""
-        digest = hashlib.sha256()
-        for i in range(len(self.files)):
-            digest.update(self._footer(i))
-        sizes = [[self._name(i), file.stat().st_size] for i, file in enumerate(self.files)]
+        """Names of the files with digests of all their bytes, and the columns that are used."""
         return {
-            "files": sizes,
-            "footers": digest.hexdigest(),
+            "files": [[self._name(i), self._digest(i)] for i in range(len(self.files))],
             "features": list(self.features),
             "targets": list(self.targets),
             "weight": self.weight,
@@ -170,16 +167,25 @@ class ParquetRows(RowSource):
         file = self.files[i]
         return str(file.relative_to(self.path)) if file != self.path else file.name
 
-    def _footer(self, i: int) -> bytes:
+    def _digest(self, i: int) -> str:
         try:
             with self.files[i].open("rb") as file:
-                end = file.seek(0, os.SEEK_END)
-                file.seek(max(0, end - 8))
-                size = int.from_bytes(file.read(4), "little")
-                file.seek(max(0, end - 8 - size))
-                return file.read()
+                return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise InputError(f"Cannot read {self.files[i]}: {error.strerror or error}.") from error
+
+    def _check_uses(self) -> None:
+        """No column is used twice."""
+        for use, names in (("features", self.features), ("target", self.targets)):
+            twice = [name for name, count in Counter(names).items() if count > 1]
+            if twice:
+                raise InputError(f"{use} names the column {twice[0]!r} more than once.")
+        if self.weight in self.targets:
+            raise InputError(f"The column {self.weight!r} is both target and weight; name another one for either.")
+        for use, others in (("target", self.targets), ("weight", (self.weight,))):
+            both = [name for name in self.features if name in others]
+            if both:
+                raise InputError(f"features has {both[0]!r}, which is the {use}; leave it out of features.")
 
     def _check_schema(self, i: int, schema: Any, all_numbers: bool) -> None:
         for name in self._wanted:
@@ -196,17 +202,20 @@ class ParquetRows(RowSource):
     def _check_column(self, schema: Any, name: str, file: Path) -> None:
         if name not in schema.names:
             raise InputError(f"{file} has no column {name!r}; its columns are {', '.join(map(repr, schema.names))}.")
+        if len(schema.get_all_field_indices(name)) > 1:
+            raise InputError(f"{file} has more than one column named {name!r}; rename or remove the others.")
         kind = schema.field(name).type
         if not is_number(kind):
             raise InputTypeError(f"Column {name!r} of {file} is of type {kind}; expected numbers.")
 
     def _numbers(self, schema: Any) -> tuple[str, ...]:
         others = {*self.targets, self.weight}
-        return tuple(
+        names = [
             field.name
             for field in schema
             if field.name not in others and is_number(field.type) and not field.name.startswith("__index_level_")
-        )
+        ]
+        return tuple(dict.fromkeys(names))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_open", "_cursor", "_lock")}

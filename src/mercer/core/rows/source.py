@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -79,7 +81,10 @@ class RowSource(ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """Plain data that tell this source from another, so that a checkpoint is not continued with other rows."""
+        """Plain data that tell this source from another, so that a checkpoint is not continued with other rows.
+
+        They should change with every number: a digest of the rows does, their shape and some of them do not.
+        """
 
     @property
     def reading_bytes(self) -> int:
@@ -142,9 +147,24 @@ def rows_at_once_for(n_columns: int, given: int | None = None) -> int:
     """
     if given is None:
         return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // max(1, n_columns)))
-    if given < 1:
-        raise InputError(f"rows_at_once={given}: must be at least 1.")
+    if isinstance(given, bool) or not isinstance(given, numbers.Integral) or given < 1:
+        raise InputError(f"rows_at_once={given!r}: must be a whole number, at least 1.")
     return int(given)
+
+
+def digest_of(chunks: Iterable[Chunk]) -> str:
+    """A digest of every number in some chunks: other rows, or the same ones cut in another way, have another one.
+
+    >>> digest_of([Chunk(torch.ones(2, 1), None, None)]) == digest_of([Chunk(torch.ones(1, 1), None, None)] * 2)
+    False
+    """
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(f"{len(chunk.X)} rows".encode())
+        for values in chunk:
+            if values is not None:
+                digest.update(values.cpu().numpy().ravel().data)
+    return digest.hexdigest()
 
 
 def equal_parts(rows: list[int], at_once: int = ROWS_AT_ONCE) -> list[Part]:
