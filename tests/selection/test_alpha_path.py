@@ -9,12 +9,16 @@ from refitting import loo_by_refitting
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
 
+from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.kernels import Gaussian, Laplace, Linear
 from mercer.operators import Weighted, gram
 from mercer.selection import default_alphas, loo_predictions, select_alpha
-from mercer.selection.alpha import best_alpha
+from mercer.selection.alpha import CRITERIA, best_alpha, entries_at_once
+from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.solvers import Eigh
+from mercer.solvers.nystrom import NystromSums
+from mercer.solvers.row_blocks import Block, RowBlocks
 from mercer.testing.solvers import MatrixSystem
 
 
@@ -69,6 +73,47 @@ def test_many_targets_are_done_in_parts(monkeypatch):
     whole = select_alpha(spectrum, Y, alphas=[0.0, 0.1, 1.0])
     monkeypatch.setattr("mercer.selection.alpha.ENTRIES_AT_ONCE", 150)
     torch.testing.assert_close(select_alpha(spectrum, Y, alphas=[0.0, 0.1, 1.0]).errors, whole.errors)
+
+
+@pytest.mark.parametrize("criterion", ["loo", "gcv"])
+def test_targets_done_together_follow_the_memory(monkeypatch, criterion):
+    X, _ = noisy_sine(20)
+    Y = torch.randn(20, 50, generator=torch.Generator().manual_seed(0)).double()
+    spectrum, sizes, error_of = spectrum_of(Laplace(1.0), X), [], CRITERIA[criterion]
+
+    def watched(x, *args, **options):
+        sizes.append(x.numel())
+        return error_of(x, *args, **options)
+
+    monkeypatch.setitem(CRITERIA, criterion, watched)
+    whole = select_alpha(spectrum, Y, criterion=criterion, memory_budget="1GiB")
+    assert sizes == [20 * 30 * 50]
+    parts = select_alpha(spectrum, Y, criterion=criterion, memory_budget="1MiB")
+    assert max(sizes[1:]) <= entries_at_once("1MiB") == 2**20 // (4 * 6 * 8)
+    torch.testing.assert_close(parts.errors, whole.errors)
+
+
+def test_rows_done_together_follow_the_memory(monkeypatch):
+    X = torch.randn(300, 3, generator=torch.Generator().manual_seed(0)).double()
+    Y, sizes, parts = X.repeat(1, 4).cumsum(1).sin(), [], Block.parts
+    blocks = RowBlocks(Laplace(), Points(X), Points(X[:20]), Y)
+    spectrum = NystromSums.of(blocks).prepare(Laplace()(X[:20]))
+
+    def watched(block, most):
+        for part in parts(block, most):
+            sizes.append(len(part[0]))
+            yield part
+
+    monkeypatch.setattr(Block, "parts", watched)
+    whole, some = (select_alpha_of_few(spectrum, blocks, memory_budget=budget) for budget in ("1GiB", "1MiB"))
+    rows = entries_at_once("1MiB") // (30 * 12)
+    assert sizes[:2] == [300, rows]
+    assert sum(sizes) == 600
+    torch.testing.assert_close(some.errors, whole.errors)
+    loo = loo_predictions_of_few(spectrum, blocks, whole.alpha, "1GiB")
+    sizes.clear()
+    torch.testing.assert_close(loo_predictions_of_few(spectrum, blocks, whole.alpha, "100KiB"), loo)
+    assert max(sizes) == entries_at_once("100KiB") // 12
 
 
 def test_noise_free_targets_take_a_small_alpha_and_noise_a_large_one():

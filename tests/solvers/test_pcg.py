@@ -332,6 +332,68 @@ def test_preparing_once_solves_for_every_alpha():
         )
 
 
+class Watched(MatrixSystem):
+    """Knows how many columns each product had."""
+
+    def matmul(self, V):
+        self.__dict__.setdefault("widths", []).append(V.shape[1])
+        return super().matmul(V)
+
+
+@pytest.mark.parametrize("alphas", [torch.tensor(0.1), torch.logspace(2, -3, 40).double()], ids=["one", "many"])
+@pytest.mark.parametrize("warm", [False, True])
+def test_columns_that_do_not_fit_are_solved_in_groups(alphas, warm):
+    K, B = Laplace()(sample(400)), sample(400, 40, seed=3) * torch.logspace(-9, 9, 40).double()
+    options = {"tol": 1e-10, "rank": 50, "warm_start": B / 2 if warm else None}
+    roomy, tight = Watched(K), Watched(K)
+    together = PCG(**options).solve(roomy, B, alphas)
+    counted = []
+    grouped = PCG(**options, memory_budget="1MiB", callback=lambda i, _: counted.append(i)).solve(tight, B, alphas)
+    assert together.converged
+    assert grouped.converged
+    assert max(roomy.widths) == 40
+    assert max(tight.widths) <= 8  # 348 KiB are left, and a column takes 44
+    assert grouped.iterations <= together.iterations
+    assert counted == list(range(1, len(counted) + 1))
+    scale = together.value.abs().amax(0)
+    torch.testing.assert_close(grouped.value / scale, together.value / scale, rtol=0, atol=1e-7)
+
+
+def test_an_interrupt_ends_all_groups():
+    def stop(iteration, residual):
+        if iteration == before + 2:
+            raise KeyboardInterrupt
+
+    K, B = dense(Laplace(), sample(400)), sample(400, 40, seed=3)
+    solver, before = PCG(tol=1e-10, preconditioner=None, memory_budget="1MiB"), 0
+    first = solver.prepare(K)._groups(torch.ones(40).double())[0]
+    before = solver.solve(K, B[:, first], 1.0).iterations
+    solution = replace(solver, callback=stop).solve(K, B, 1.0)
+    assert not solution.converged
+    assert "interrupted" in solution.reason
+    assert true_residual(K, replace(solution, value=solution.value[:, first]), B[:, first], 1.0) < 1e-9
+    assert float(solution.value[:, -1].abs().max()) == 0.0
+
+
+def test_groups_follow_memory_and_share_the_factors_of_their_alphas():
+    K, n = gram(Laplace(), sample(400)), 400
+    alphas = torch.tensor([1.0, 2.0]).double().repeat(100)
+    prepared = PCG(rank=100, memory_budget="2MiB").prepare(K)
+    groups = prepared._groups(alphas)
+    assert torch.equal(torch.cat(groups).sort().values, torch.arange(200))
+    assert sum(len(alphas[columns].unique()) for columns in groups) <= len(groups) + 1
+    assert max(map(len, groups)) <= 2**19 // (14 * 8 * n) + 1
+    assert len(PCG(rank=100, memory_budget="1GiB").prepare(K)._groups(alphas)) == 1
+
+
+def test_factors_of_alphas_that_are_done_are_given_back():
+    P, R = LowRank(sample(30)), sample(30, 3)
+    expected = P.apply(R, torch.tensor([1.0, 2.0, 3.0]).double())
+    assert len(P._shifted) == 3
+    assert torch.equal(P.apply(R[:, 1:], torch.tensor([2.0, 3.0]).double()), expected[:, 1:])
+    assert len(P._shifted) == 2
+
+
 def test_the_rank_follows_the_rows_and_the_memory():
     assert automatic_rank(50, 2**30) == 50
     assert automatic_rank(10_000, 2**30) == 1200

@@ -148,10 +148,10 @@ def fit_blocks(
         sums = sums.add(counted(blocks, n, "sums", shown=model.verbose, size=lambda block: len(block.targets)))
     if isinstance(alpha, str):
         spectrum = sums.spectrum()
-        path = select_alpha_of_few(spectrum, blocks, alphas, alpha)
+        path = select_alpha_of_few(spectrum, blocks, alphas, alpha, model.memory_budget)
         alpha = path.alpha
         streamed = isinstance(blocks, StreamedBlocks | SpreadBlocks)
-        loo = None if streamed else loo_predictions_of_few(spectrum, blocks, alpha)
+        loo = None if streamed else loo_predictions_of_few(spectrum, blocks, alpha, model.memory_budget)
         return sums.fit(spectrum.solve(alpha), alpha, path, loo)
     return sums.solve(alpha)
 

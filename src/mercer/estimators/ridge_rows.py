@@ -52,7 +52,7 @@ def fit_rows(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor |
     if isinstance(alpha, str):
         spectrum = Eigh().prepare(system.operator)
         some = system.data
-        path = select_alpha(spectrum, some.targets, some.weights, alphas, criterion=alpha)
+        path = select_alpha(spectrum, some.targets, some.weights, alphas, alpha, model.memory_budget)
         alpha = path.alpha
         loo = system.spread(loo_predictions(spectrum, some.targets, some.weights, alpha))
     if spectrum is not None and solver == "eigh":

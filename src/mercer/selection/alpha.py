@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.core.memory import resolve_budget
 from mercer.plots import alpha_path
 from mercer.selection.gcv import gcv_error
 from mercer.selection.loo import loo_error, loo_residuals
@@ -19,6 +20,8 @@ from mercer.solvers import Spectrum
 SAME_ERROR = 1e-6  # errors this close, relative to the smallest, are taken as equal
 ZERO_ERROR = 1e-20  # and so are errors below this share of the mean square of the target
 ENTRIES_AT_ONCE = 2**24
+ARRAYS_ALIVE, SHARE = 6, 4
+"""Arrays over rows, alphas and targets that live at once, and which part of a memory budget is for them all."""
 
 
 def _loo(x: Tensor, inverse_diag: Tensor, alpha: float | Tensor, weights: Tensor | None, **null: Any) -> Tensor:
@@ -83,11 +86,13 @@ def select_alpha(
     weights: Tensor | None = None,
     alphas: Any = None,
     criterion: str = "loo",
+    memory_budget: Any = None,
 ) -> AlphaPath:
     """Choose alpha for each target by the leave-one-out error or by generalised cross-validation.
 
     `spectrum` decomposes A = S K S with S = diag(sqrt weights); Y are the plain targets (n,) or (n, t). Where errors
-    are equal to six digits the largest alpha is taken, the smoothest function.
+    are equal to six digits the largest alpha is taken, the smoothest function. As many targets are done together as a
+    quarter of `memory_budget` has room for, bytes or text such as "2GiB"; half of what is free by default.
 
     >>> from mercer.solvers import Eigh
     >>> from mercer.testing.solvers import MatrixSystem
@@ -105,16 +110,25 @@ def select_alpha(
     inverse = spectrum.inverse_values(path)
     diagonal = spectrum.inverse_diag(path).unsqueeze(2)
     rotated = spectrum.vectors.T @ b
-    width = max(1, ENTRIES_AT_ONCE // inverse.numel())
+    width = max(1, entries_at_once(memory_budget, y.device) // inverse.numel())
     ridgeless = bool((path == 0).any())
     null_diag = spectrum.null_diag().reshape(-1, 1, 1) if ridgeless else None
     errors = []
     for targets, part in zip(rotated.split(width, dim=1), b.split(width, dim=1), strict=True):
-        filtered = inverse.unsqueeze(2) * targets.unsqueeze(1)
-        x = (spectrum.vectors @ filtered.flatten(1)).reshape(filtered.shape)
+        filtered = (inverse.unsqueeze(2) * targets.unsqueeze(1)).flatten(1)
+        x = (spectrum.vectors @ filtered).reshape(*inverse.shape, -1)
         null_part = spectrum.null_part(part).unsqueeze(1) if ridgeless else None
         errors.append(error_of(x, diagonal, path.unsqueeze(1), w, null_part=null_part, null_diag=null_diag))
     return best_alpha(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
+
+
+def entries_at_once(memory_budget: Any, device: torch.device | str = "cpu") -> int:
+    """Entries of an array over rows, alphas and targets that leave room for the others of its size.
+
+    >>> entries_at_once("48MiB"), entries_at_once("1TiB")
+    (262144, 16777216)
+    """
+    return min(ENTRIES_AT_ONCE, resolve_budget(memory_budget, device) // (SHARE * ARRAYS_ALIVE * 8))
 
 
 def get_criterion(criterion: str) -> Callable[..., Tensor]:

@@ -8,15 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.selection.alpha import AlphaPath, best_alpha, check_path, get_criterion
+from mercer.selection.alpha import AlphaPath, best_alpha, check_path, entries_at_once, get_criterion
 from mercer.solvers.nystrom import NystromSpectrum
 from mercer.solvers.row_blocks import Block, total
 
-NUMBERS_AT_ONCE = 2**24
-
 
 def select_alpha_of_few(
-    spectrum: NystromSpectrum, blocks: Iterable[Block], alphas: Any = None, criterion: str = "loo"
+    spectrum: NystromSpectrum,
+    blocks: Iterable[Block],
+    alphas: Any = None,
+    criterion: str = "loo",
+    memory_budget: Any = None,
 ) -> AlphaPath:
     r"""Choose alpha for each target of a Nyström fit, by its exact leave-one-out error or by its GCV error.
 
@@ -25,7 +27,8 @@ def select_alpha_of_few(
     .. math:: f(x_i) = b_i^T (\mu + \alpha)^{-1} E^T h, \qquad h_i = w_i\, b_i^T (\mu + \alpha)^{-1} b_i, \qquad
               e_i = \frac{y_i - f(x_i)}{1 - h_i / m_i}, \quad m_i = \max(w_i, 1),
 
-    so that one product for each row serves every alpha. The landmarks stay when a row is left out.
+    so that one product for each row serves every alpha. The landmarks stay when a row is left out. As many rows are
+    done together as a quarter of `memory_budget` has room for; half of what is free by default.
 
     References: Golub, Heath and Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge
     Parameter*, 1979.
@@ -46,7 +49,7 @@ def select_alpha_of_few(
     path = check_path(alphas, float(values.max()) if len(values) else 0.0).to(values)
     inverse = spectrum.inverse_values(path)
     weighted = (inverse.unsqueeze(2) * (spectrum.basis.T @ spectrum.sums.cross).unsqueeze(1)).flatten(1)
-    sums = total(blocks, _errors_along, spectrum.basis, inverse, weighted)
+    sums = total(blocks, _errors_along, spectrum.basis, inverse, weighted, memory_budget)
     if criterion == "gcv":
         errors = sums["count"] * sums["plain"] / sums["free"].clamp(min=1e-12 * sums["count"]).square().unsqueeze(1)
     else:
@@ -54,14 +57,16 @@ def select_alpha_of_few(
     return best_alpha(path, errors, sums["size"] / sums["weight"], criterion)
 
 
-def _errors_along(blocks: Iterable[Block], basis: Tensor, inverse: Tensor, weighted: Tensor) -> dict[str, Tensor]:
+def _errors_along(
+    blocks: Iterable[Block], basis: Tensor, inverse: Tensor, weighted: Tensor, memory_budget: Any = None
+) -> dict[str, Tensor]:
     """Sums over rows that give the errors along a path of k alphas: weighted is (r, k t), inverse is (r, k)."""
     k = inverse.shape[1]
     t = weighted.shape[1] // k
     squares, plain, free, size = (weighted.new_zeros(shape) for shape in ((k, t), (k, t), (k,), (t,)))
     weight, count = 0.0, 0.0
     for block in blocks:
-        for K, y, w in block.parts(NUMBERS_AT_ONCE // max(1, k * t)):
+        for K, y, w in block.parts(entries_at_once(memory_budget, basis.device) // max(1, k * t)):
             B = K.to(basis) @ basis
             y = y.to(basis)
             w = torch.ones_like(y[:, 0]) if w is None else w.to(basis)
@@ -77,7 +82,9 @@ def _errors_along(blocks: Iterable[Block], basis: Tensor, inverse: Tensor, weigh
     return {"squares": squares, "plain": plain, "free": free, "size": size, **counts}
 
 
-def loo_predictions_of_few(spectrum: NystromSpectrum, blocks: Iterable[Block], alpha: float | Tensor) -> Tensor:
+def loo_predictions_of_few(
+    spectrum: NystromSpectrum, blocks: Iterable[Block], alpha: float | Tensor, memory_budget: Any = None
+) -> Tensor:
     """What each row is predicted to be by the fit to the others, (n, t); the landmarks stay. One alpha or one each."""
     t = spectrum.sums.cross.shape[1]
     alphas = torch.as_tensor(alpha, dtype=torch.float64).reshape(-1).expand(t).to(spectrum.values)
@@ -85,10 +92,10 @@ def loo_predictions_of_few(spectrum: NystromSpectrum, blocks: Iterable[Block], a
     coef = spectrum.basis @ (inverse * (spectrum.basis.T @ spectrum.sums.cross))
     found = []
     for block in blocks:
-        for K, y, w in block.parts():
+        for K, y, w in block.parts(entries_at_once(memory_budget, coef.device) // max(1, t)):
             K, y = K.to(coef), y.to(coef)
             w = torch.ones_like(y[:, :1]) if w is None else w.to(coef).unsqueeze(1)
-            leverage = w * ((K @ spectrum.basis).square() @ inverse)
+            leverage = w * ((K @ spectrum.basis).square_() @ inverse)
             kept = (1.0 - leverage / w.clamp(min=1.0)).clamp(min=1e-15)
             found.append(y - (y - K @ coef) / kept)
     return torch.cat(found)

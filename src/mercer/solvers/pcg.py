@@ -21,6 +21,9 @@ from mercer.solvers.system import System, check_alpha, check_count, check_tol, n
 SMALLEST_RANK = 200
 RANK = 12  # times sqrt(n): a factor of that rank costs as much as a few dozen products, for n r^2 to n^2
 REFINABLE = 1e-2  # a residual above this says that float32 has no digits left to refine with
+COLUMN_ARRAYS = 14  # of the length of a column, alive in an iteration
+TARGET_ARRAYS = 4  # of the shape of the right-hand sides, alive in a fit
+LEAST_SHARE = 4  # one of so many parts of the budget is for the columns, whatever the preconditioner takes
 ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be improved upon
 
 
@@ -44,12 +47,13 @@ class PCG:
     rank : columns of F; by default 12 sqrt(n) but at least 200, fewer where memory is short.
     warm_start : a first guess of the shape of B; ignored for columns where zero is a better one.
     seed : of the random pivots or the sketch.
-    memory_budget : bytes or text such as "2GiB" for the preconditioner; half of what is free by default.
+    memory_budget : bytes or text such as "2GiB"; half of what is free by default. It bounds the rank, and columns that
+        do not fit beside the preconditioner are solved one group after the other.
     accurate : the same system with float64 products. Where float32 products cannot bring the residual to `tol`, the
         solve goes on with true residuals from these, at the price of a few slow products; where float32 is too coarse
         for the system altogether, every product is one of these if `switch` is true, and otherwise the solve ends.
-    callback : called with the iteration and the largest relative residual. An interrupt from the keyboard, there or
-        anywhere, ends the solve with the best iterate so far.
+    callback : called with the iteration, counted on from group to group, and the largest relative residual. An
+        interrupt from the keyboard, there or anywhere, ends the solve with the best iterate so far.
 
     References: Hestenes and Stiefel, *Methods of conjugate gradients for solving linear systems*, 1952; Díaz, Epperly,
     Frangella, Tropp and Webber, *Robust, randomized preconditioning for kernel ridge regression*, 2023; Frangella,
@@ -118,45 +122,59 @@ class PreparedPCG:
         """X of (A + alpha I) X = B for B of shape (n,) or (n, t); alpha is one number or one per column."""
         started = time.perf_counter()
         options, products = self.options, self.products
-        rhs, scale = near_one(right_hand_sides(B, products.n).to(products.device))
+        rhs = right_hand_sides(B, products.n).to(products.device)
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
         accurate = None if options.accurate is None else Products.of(options.accurate)
         if accurate is not None and accurate.n != products.n:
             raise InputError(f"accurate has {accurate.n} rows but the system has {products.n}.")
-
-        def search(start: Tensor | None, taken: int, fast: Products, judge: Products | None, P: Any) -> cg.Iterates:
-            found = cg.conjugate_gradients(
-                lambda V, columns: fast.matmul(V) + alphas[columns] * V,
-                rhs,
-                lambda R, columns: P.apply(R, alphas[columns]),
-                tol=options.tol,
-                max_iter=options.max_iter - taken,
-                precision=fast.precision,
-                accurate=None if judge is None else lambda V, columns: judge.matmul(V) + alphas[columns] * V,
-                start=start,
-                callback=None if options.callback is None else _counting_on(options.callback, taken),
-            )
-            return replace(found, iterations=taken + found.iterations)
-
+        start = _start(options.warm_start, rhs)
+        value, residual = torch.zeros_like(rhs), torch.ones_like(alphas)
+        fate = torch.full_like(alphas, cg.INTERRUPTED, dtype=torch.long)
+        iterations, before, second = 0, 0, None
+        for columns in self._groups(alphas):
+            first_guess = None if start is None else start[:, columns]
+            group = _Group(self, rhs[:, columns], alphas[columns], before)
+            found = group.search(first_guess, 0, products, None, self.preconditioner)
+            refinable = not options.switch or bool((found.residual <= REFINABLE).all())
+            if accurate is not None and self._goes_on(found) and refinable:
+                found = group.search(found.value, found.iterations, products, accurate, self.preconditioner)
+            if accurate is not None and options.switch and self._goes_on(found):
+                if second is None:
+                    second = self._preconditioner_of(accurate, float(alphas.min()))
+                found = group.search(found.value, found.iterations, accurate, None, second)
+            value[:, columns], residual[columns], fate[columns] = found.value, found.residual, found.fate
+            iterations, before = max(iterations, found.iterations), before + found.iterations
+            if bool((found.fate == cg.INTERRUPTED).any()):
+                break
         P, switched = self.preconditioner, ""
-        found = search(_start(options.warm_start, rhs, scale), 0, products, None, P)
-        refinable = not options.switch or bool((found.residual <= REFINABLE).all())
-        if accurate is not None and self._goes_on(found) and refinable:
-            found = search(found.value, found.iterations, products, accurate, P)
-        if accurate is not None and options.switch and self._goes_on(found):
-            P = self._preconditioner_of(accurate, float(alphas.min()))
-            found = search(found.value, found.iterations, accurate, None, P)
+        if accurate is not None and second is not None:
+            P = second
             switched = f"{products.precision_name} products are too coarse, {accurate.precision_name} ones took over"
-        residual = float(found.residual.max()) if rhs.shape[1] else 0.0
+        ending = self._ending(cg.Iterates(value, residual, fate, iterations))
+        largest = float(residual.max()) if len(residual) else 0.0
         return Solution(
             solver="pcg",
-            converged=residual <= options.tol,
-            residual=residual,
-            iterations=found.iterations,
+            converged=largest <= options.tol,
+            residual=largest,
+            iterations=iterations,
             seconds=self.seconds + time.perf_counter() - started,
-            reason="; ".join(filter(None, [self._ending(found), switched, getattr(P, "note", "")])),
-            value=(found.value * scale).reshape(B.shape),
+            reason="; ".join(filter(None, [ending, switched, getattr(P, "note", "")])),
+            value=value.reshape(B.shape),
         )
+
+    def _groups(self, alphas: Tensor) -> list[Tensor]:
+        """Columns to solve together, neighbours in alpha: as many as there is room for beside the preconditioner."""
+        n, t = self.products.n, len(alphas)
+        budget = resolve_budget(self.options.memory_budget, self.products.device)
+        F = getattr(self.preconditioner, "F", torch.empty(0, 0))
+        factor = F.shape[1] ** 2  # each alpha has its own
+        room = max(budget // LEAST_SHARE, budget - 8 * (F.numel() + factor + TARGET_ARRAYS * n * t))
+        order = alphas.argsort(stable=True)
+        is_new = torch.ones_like(order)
+        is_new[1:] = alphas[order].diff() > 0
+        size = 8 * (COLUMN_ARRAYS * n + factor * is_new)
+        group = (size.cumsum(0) - size) // max(1, room)
+        return [order[group == g].sort().values for g in group.unique()]
 
     def _preconditioner_of(self, accurate: Products, smallest_alpha: float) -> Preconditioner:
         """One from float64 rows, where there is room for a second."""
@@ -175,6 +193,33 @@ class PreparedPCG:
     def _ending(self, found: cg.Iterates) -> str:
         judged_by = self.products if self.options.accurate is None else Products.of(self.options.accurate)
         return how_it_ended(found, self.options.max_iter, judged_by.precision_name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Columns that are solved together, after `before` iterations for others."""
+
+    owner: PreparedPCG
+    rhs: Tensor
+    alphas: Tensor
+    before: int
+
+    def search(self, start: Tensor | None, taken: int, fast: Products, judge: Products | None, P: Any) -> cg.Iterates:
+        """Go on from `start`, after `taken` iterations."""
+        options, alphas = self.owner.options, self.alphas
+        rhs, scale = near_one(self.rhs)
+        found = cg.conjugate_gradients(
+            lambda V, columns: fast.matmul(V) + alphas[columns] * V,
+            rhs,
+            lambda R, columns: P.apply(R, alphas[columns]),
+            tol=options.tol,
+            max_iter=options.max_iter - taken,
+            precision=fast.precision,
+            accurate=None if judge is None else lambda V, columns: judge.matmul(V) + alphas[columns] * V,
+            start=None if start is None else start / scale,
+            callback=None if options.callback is None else _counting_on(options.callback, self.before + taken),
+        )
+        return replace(found, value=found.value * scale, iterations=taken + found.iterations)
 
 
 def _counting_on(callback: cg.Progress, taken: int) -> cg.Progress:
@@ -209,7 +254,7 @@ def how_it_ended(found: cg.Iterates, max_iter: int, precision: str) -> str:
     return next((words for fate, words in endings.items() if fate in seen), "")
 
 
-def _start(warm_start: Any, rhs: Tensor, scale: Tensor) -> Tensor | None:
+def _start(warm_start: Any, rhs: Tensor) -> Tensor | None:
     if warm_start is None:
         return None
     start = torch.as_tensor(warm_start).to(rhs)
@@ -218,4 +263,4 @@ def _start(warm_start: Any, rhs: Tensor, scale: Tensor) -> Tensor | None:
         raise InputError(f"warm_start has shape {tuple(start.shape)} but the right-hand side {tuple(rhs.shape)}.")
     if not bool(torch.isfinite(start).all()):
         raise InputError("warm_start contains NaN or infinity.")
-    return start / scale
+    return start

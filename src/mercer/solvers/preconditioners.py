@@ -17,7 +17,6 @@ from mercer.solvers.system import System
 
 EPS = torch.finfo(torch.float64).eps
 STEEP = 1e10  # largest eigenvalue over sigma from which Woodbury's difference leaves too much rounding error
-MOST_SHIFTS = 64
 SKETCH_BLOCK = 128
 SOLVED_NUMBERS = 2**26
 
@@ -50,8 +49,8 @@ class LowRank:
     .. math:: P = F F^T + \sigma I, \qquad
               \sigma P^{-1} = I - F (F^T F + \sigma I)^{-1} F^T, \qquad \sigma = \alpha + \tau,
 
-    in float64, with one matrix F of shape (n, r) and a small one for each alpha that is asked for. The size `tail` of
-    the eigenvalues that the copy leaves out, tau, keeps them and the others together when alpha is far below both.
+    in float64, with one matrix F of shape (n, r) and a small one for each alpha last asked for. The size `tail`
+    of the eigenvalues that the copy leaves out, tau, keeps them and the others together when alpha is far below both.
 
     References: Woodbury, *Inverting modified matrices*, 1950.
 
@@ -87,8 +86,6 @@ class LowRank:
                 if not int(failed):
                     break
                 sigma *= 10
-            if len(self._shifted) >= MOST_SHIFTS:
-                self._shifted.clear()
             self._shifted[alpha] = sigma, L
         return self._shifted[alpha]
 
@@ -110,6 +107,8 @@ class LowRank:
 
     def apply(self, R: Tensor, alpha: Tensor) -> Tensor:
         distinct, group = alpha.unique(return_inverse=True)
+        for unused in self._shifted.keys() - set(distinct.tolist()):
+            del self._shifted[unused]
         if len(distinct) == 1:
             return self._apply(R, float(distinct))
         out = torch.empty_like(R)
