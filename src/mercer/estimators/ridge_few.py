@@ -114,10 +114,10 @@ def fit_source(
             verbose=model.verbose,
         )
     fitted = fit_blocks(model, expansion, sums, blocks, source.n_rows, alpha, alphas, checkpoint)
-    if checkpoint is not None:
-        checkpoint.finish()
     if not blocks.total_weight > 0:
         raise InputError("There are no rows with weight to learn from.")
+    if checkpoint is not None:
+        checkpoint.finish()
     model._seen = replace(model._seen, total_weight=blocks.total_weight)
     return fitted
 
