@@ -17,7 +17,7 @@ from mercer.operators.backends.fused import kernels  # noqa: E402
 from mercer.operators.backends.fused.formulas import reduced  # noqa: E402
 from mercer.operators.backends.fused.layout import layout  # noqa: E402
 from mercer.operators.backends.fused.profile import profile  # noqa: E402
-from mercer.operators.backends.fused.source import Differences, Products, functions, source  # noqa: E402
+from mercer.operators.backends.fused.source import Featurewise, Products, functions, source  # noqa: E402
 from mercer.operators.backends.fused.tiles import pad_of, tile  # noqa: E402
 
 SHARED_MEMORY = 227 * 1024
@@ -29,7 +29,7 @@ def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False, mirror: b
     """The product of a kernel over d features with t right-hand sides, compiled for compute capability 9.0."""
     text = profile(reduced(kernel.program(as_points(np.zeros((1, d))))))
     grid = layout(d, "fast")
-    guard = {"exact": Differences(d, 0, 0, 1, True, "l2"), "near": 2} if guarded else {}
+    guard = {"exact": Featurewise(d, 0, 0, 1, True, "l2"), "near": 2} if guarded else {}
     inputs = (Products(grid, 0, **guard),)
     size = tile([grid], t, roots=text.takes_roots, longer=len(text.lines) > 2, mirror=mirror)
     fixed = functions(source(text, inputs, grid.width)) | {"BM": size.BM, "BN": size.BN, "STAGES": size.STAGES}

@@ -43,8 +43,8 @@ class RKHSFunction:
 
     >>> from mercer.kernels import Gaussian
     >>> f = RKHSFunction(Gaussian(length_scale=1.0), [[0.0], [1.0]], [1.0, -1.0])
-    >>> f([[0.0], [0.5]]).round(4)
-    array([0.3935, 0.    ])
+    >>> f([[0.0], [0.25]]).round(4)
+    array([0.3935, 0.2144])
     >>> g = 2 * f - f
     >>> g.n_centres, g.distance(f), round(f.norm(), 4)
     (4, 0.0, 0.8871)

@@ -65,8 +65,8 @@ class _Value:
 
 
 class _Writer:
-    def __init__(self, units: dict[int, float]) -> None:
-        self.units = units
+    def __init__(self, units: dict[int, float], inner: set[int]) -> None:
+        self.units, self.inner = units, inner
         self.wanted: dict[int, float] = {}
         self.lines: dict[str, str] = {}
         self.constants: list[float] = []
@@ -90,6 +90,10 @@ class _Writer:
         if value.number == 1.0:
             return value.name
         return str(self.new(f"{self.constant(value.number)} * {value.name}").name)
+
+    def wish(self, i: int, unit: float) -> None:
+        if SMALLEST_UNIT <= unit <= 1.0 / SMALLEST_UNIT:
+            self.wanted.setdefault(i, unit)
 
     def step(self, step: Step, args: list[_Value]) -> _Value:
         number = float(step.value or 0.0)
@@ -129,6 +133,9 @@ class _Writer:
             return a
         ratio = b.number / a.number
         if b.name is None:
+            i, _ = self.origin.get(a.name, (-1, 1.0))
+            if i in self.inner:  # powers of the sum then are of the size of the kernel
+                self.wish(i, abs(a.number))
             value = self.new(f"{a.name} + {self.constant(ratio)}", a.number)
             self.offset[str(value.name)] = (a.name, ratio)
             return value
@@ -192,9 +199,7 @@ class _Writer:
         number = a.number * LOG2E
         if a.name in self.origin:
             i, exponent = self.origin[a.name]
-            unit = abs(number) ** (1.0 / exponent)
-            if SMALLEST_UNIT <= unit <= 1.0 / SMALLEST_UNIT:
-                self.wanted.setdefault(i, unit)
+            self.wish(i, abs(number) ** (1.0 / exponent))
             if abs(number + 1.0) < 1e-9:
                 self.exponents.append((i, exponent))
                 return self.new(f"exp2_of_minus({a.name}, POLY)")
@@ -212,10 +217,8 @@ class _Writer:
         return self.new(f"tl.minimum({x}, {y})" if op == "minimum" else f"tl.where({x} < {y}, 1.0, 0.0)")
 
 
-def profile(program: Program, given: dict[int, float] | None = None) -> Profile:
+def profile(program: Program) -> Profile:
     """The text of a reduced program; written twice, the second time in the units that the first one wished for.
-
-    Units in `given` are kept as they are.
 
     >>> from mercer.core.arrays import as_points
     >>> from mercer.kernels import Matern
@@ -229,9 +232,10 @@ def profile(program: Program, given: dict[int, float] | None = None) -> Profile:
     >>> text.weighted
     '(v0 * w + c0 * w) * v2'
     """
-    units = dict(given or {})
+    units: dict[int, float] = {}
+    inner = {i for i, statistic in enumerate(program.inputs) if statistic.kind == "inner"}
     for _ in range(2):
-        writer = _Writer(units)
+        writer = _Writer(units, inner)
         values: list[_Value] = []
         for step in program.steps:
             values.append(writer.step(step, [values[a] for a in step.args]))

@@ -16,12 +16,13 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.symbols import Program, Statistic
 from mercer.kernels.pair import as_scale, row_values, vectors
+from mercer.operators.backends.fused.inner import inner_scales
 from mercer.operators.backends.fused.layout import RESIDENT_TOGETHER, layout
 from mercer.operators.backends.fused.operands import Operands
 from mercer.operators.backends.fused.packing import Scaling, norms, pack
 from mercer.operators.backends.fused.probe import truncation_harms, warped
 from mercer.operators.backends.fused.profile import profile
-from mercer.operators.backends.fused.source import Differences, Ends, Input, Products
+from mercer.operators.backends.fused.source import Ends, Featurewise, Input, Products
 from mercer.operators.backends.fused.tiles import interpreted, pad_of
 
 FAST_RADIUS = 25.0
@@ -42,9 +43,6 @@ LARGEST_SPLIT = 64
 FEW_FEATURES = 2
 """Up to here, for kernels not smooth at zero, nearly every tile has near points: all distances are differences."""
 
-HALF_PRECISION_TARGET = 4096.0
-"""Inner products are scaled by a power of two so that their terms stay near this, well inside the range of fp16."""
-
 TRUNCATION = 0.36 * 2.0**-25
 """Mean relative loss of a sum per product of 16 columns, measured: tensor cores truncate each partial sum."""
 
@@ -53,6 +51,9 @@ SPLIT_TRUNCATION = 2.0**-25
 
 ROUNDED_LOSS = 1.5e-7
 """Mean relative loss of sums that are rounded after each chunk, measured."""
+
+LARGEST_FACTOR = 3e38
+"""What inner products are multiplied by at most: finite in float32, so that zero stays zero."""
 
 Pair = tuple[Tensor, Tensor]
 
@@ -90,8 +91,7 @@ class Samples:
     def read(self, program: Program) -> Samples:
         """Decide on every input of the program."""
         self.program = program
-        given = {i: self.inner_unit(s) for i, s in enumerate(program.inputs) if s.kind == "inner"}
-        self.text = profile(program, given)
+        self.text = profile(program)
         self.constants = list(self.text.constants) or [0.0]
         self.inputs = tuple(self.input(i, s, i in program.exact) for i, s in enumerate(program.inputs))
         features = sum(4 * len(scaling.scale) for _, scaling, _, _ in self.parts)
@@ -174,47 +174,42 @@ class Samples:
             return 1.0
         return 1.0 + SPLIT_TRUNCATION * sum(split.shared(a, b) for a, b in split.passes[1]) / 16
 
-    def inner_unit(self, statistic: Statistic) -> float:
-        """The power of four that brings the terms of an inner product near `HALF_PRECISION_TARGET`."""
-        samples = self._features(statistic)
-        mean = samples[1].mean(0, dtype=torch.float64)
-        scaling = Scaling(mean, torch.ones_like(mean), torch.zeros_like(mean), 1.0, 1.0)
-        bound = 2.0 * _largest(self._norms(scaling, samples)) + float(mean.square().sum())
-        return 4.0 ** math.floor(0.5 * math.log2(HALF_PRECISION_TARGET / bound)) if bound else 1.0
-
     def _inner(self, statistic: Statistic, unit: float) -> Input:
-        """x.z = y.y' + y.mean + y'.mean + |mean|^2 of the centred rows y."""
-        samples = self._features(statistic)
-        mean = samples[1].mean(0, dtype=torch.float64)
-        scale = torch.full_like(mean, math.sqrt(unit))
-        half = 0.5 * unit * float(mean.square().sum())
-        scaling = Scaling(mean, scale, mean * scale, 0.0, 1.0, offset=half)
-        d = len(mean)
-        if layout(d, "fast").resident:
-            return self._products("fast", scaling, samples, self._norms(scaling, samples))
-        self.notes.append(f"exact leading products, since inner products have {d:,} columns")
-        centred = replace(scaling, linear=torch.zeros_like(mean), quadratic=1.0, offset=0.0)
-        scaling = replace(scaling, step=_grid(_largest(self._norms(centred, samples))))
-        return self._products("split", scaling, samples, self._norms(scaling, samples))
+        x, z = self._features(statistic)
+        scales = inner_scales(x, z)
+        if scales.note:
+            self.notes.append(scales.note)
+        factor = min(unit / (scales.left * scales.right), LARGEST_FACTOR)
+        if scales.precision == "featurewise":
+            return self._featurewise((x * scales.left, z * scales.right), torch.tensor([factor]), "inner")
+        none = torch.zeros(x.shape[1], dtype=torch.float64, device=self.device)
+        step = 0.0 if scales.precision == "bare" else _grid(scales.longest**2)
+        scaling = Scaling(none, none + scales.left, none, 0.0, 1.0, gain=scales.right / scales.left, step=step)
+        item = self._products(scales.precision, scaling, (x, z), self._norms(scaling, (x, z)))
+        self.constants.append(factor)
+        return replace(item, factor=len(self.constants) - 1)
 
     def _products(self, precision: str, scaling: Scaling, samples: Pair, squares: tuple[Pair, Pair]) -> Products:
         item = Products(layout(samples[0].shape[1], precision, chunked=self.chunked), self.width)
         self.width += item.layout.width
         if precision in ("fast", "bare", "rounded") and not interpreted():
             loss = ROUNDED_LOSS if item.layout.rounded else TRUNCATION * item.layout.products / 16
-            scaling = replace(scaling, gain=1.0 + loss)
+            scaling = replace(scaling, gain=scaling.gain * (1.0 + loss))
         self.parts.append((item, scaling, samples, squares))
         return item
 
-    def _differences(self, statistic: Statistic, unit: float, metric: str) -> Differences:
+    def _differences(self, statistic: Statistic, unit: float, metric: str) -> Featurewise:
         samples = self._features(statistic)
         power = 1 if metric == "l1" else 2
         length = as_scale(statistic.length_scale, samples[1][:1].double())
         weights = unit * torch.as_tensor(length, dtype=torch.float64, device="cpu").flatten() ** -power
+        return self._featurewise(samples, weights, metric)
+
+    def _featurewise(self, samples: Pair, weights: Tensor, metric: str) -> Featurewise:
         left, right = (self._keep(side, _repeat_last(samples[side], self.rows[side]).T) for side in (0, 1))
         first = len(self.constants)
         self.constants += weights.tolist()
-        return Differences(samples[0].shape[1], left, right, first, len(weights) == 1, metric)
+        return Featurewise(samples[0].shape[1], left, right, first, len(weights) == 1, metric)
 
     def _ends(self, statistic: Statistic, unit: float) -> Ends:
         side = 0 if statistic.kind == "left" else 1

@@ -21,11 +21,15 @@ LARGEST_DISTANCE = 3e30
 """Distances of points far out end here, so that formulas that go on with them stay finite."""
 
 
-@dataclass(frozen=True)
-class Differences:
-    """An input summed over features from differences: rows `left`... of P and `right`... of Q.
+TERMS = {"l1": "tl.abs({x} - {z})", "l2": "({x} - {z}) * ({x} - {z})", "inner": "{x} * {z}"}
+"""What a feature adds, by metric."""
 
-    Weights are constants from `weight` on, or one for all features when `shared`; `metric` is "l1" or "l2".
+
+@dataclass(frozen=True)
+class Featurewise:
+    """An input summed over features one by one, in float32: rows `left`... of P and `right`... of Q.
+
+    Weights are constants from `weight` on, or one for all features when `shared`; `metric` is a key of `TERMS`.
     """
 
     features: int
@@ -35,7 +39,7 @@ class Differences:
     shared: bool
     metric: str
 
-    def swapped(self) -> Differences:
+    def swapped(self) -> Featurewise:
         return replace(self, left=self.right, right=self.left)
 
 
@@ -45,14 +49,16 @@ class Products:
 
     `reach` bounds its values. A tile with a value below constant `near` has to be taken again, from the differences
     `exact`; where the sum lacks the squared norms, `norms` are the rows of P and Q that complete it for this test.
+    The sum is multiplied by constant `factor`, if any.
     """
 
     layout: Layout
     start: int
     reach: float = math.inf
-    exact: Differences | None = None
+    exact: Featurewise | None = None
     near: int = 0
     norms: tuple[int, int] | None = None
+    factor: int | None = None
 
     def swapped(self) -> Products:
         if self.exact is None:
@@ -71,7 +77,7 @@ class Ends:
         return Ends("right" if self.side == "left" else "left", self.start)
 
 
-Input = Products | Differences | Ends
+Input = Products | Featurewise | Ends
 
 
 class _Text:
@@ -102,6 +108,8 @@ class _Text:
                 self._resident(q, item)
         self._chunked({q: item for q, item in items.items() if not item.layout.resident})
         for q, item in items.items():
+            if item.factor is not None:
+                self.tile.append(f"{q} = {self.constant(item.factor)} * {q}")
             if item.exact is not None:
                 self.near.append(f"(tl.min({self._distance(q, item)}) < {self.constant(item.near)})")
 
@@ -153,8 +161,7 @@ class _Text:
         dots = [f"    {part} = tl.dot({q}a{a}, {q}b{b}, {part})" for a, b in pairs]
         return [f"    {part} = tl.zeros((BM, BN), tl.float32)", *dots, f"    {name} += {part}"] if rounded else dots
 
-    def differences(self, q: str, item: Differences) -> None:
-        term = "tl.abs(e)" if item.metric == "l1" else "(e * e)"
+    def featurewise(self, q: str, item: Featurewise) -> None:
         lines = [f"{q} = tl.zeros((BM, BN), tl.float32)"]
         if item.features <= RESIDENT_FEATURES:
             for i in range(item.features):
@@ -162,19 +169,20 @@ class _Text:
                 self.hand(x, f"tl.load(p_rows + {item.left + i} * n)")
                 self.meet(z, f"tl.load(q_cols + {item.right + i} * m)")
                 weight = "" if item.shared else f"{self.constant(item.weight + i)} * "
-                lines += [f"e = {x}[:, None] - {z}[None, :]", f"{q} += {weight}{term}"]
+                lines.append(f"{q} += {weight}({TERMS[item.metric].format(x=f'{x}[:, None]', z=f'{z}[None, :]')})")
         else:
             weight = "" if item.shared else f"tl.load(C + {item.weight} + f) * "
             lines += [
                 f"for f in tl.range(0, {item.features}, num_stages=1):",
-                f"    x = tl.load(p_rows + ({item.left} + f) * n)",
-                f"    z = tl.load(q_cols + ({item.right} + f) * m)",
-                "    e = x[:, None] - z[None, :]",
-                f"    {q} += {weight}{term}",
+                f"    x = tl.load(p_rows + ({item.left} + f) * n)[:, None]",
+                f"    z = tl.load(q_cols + ({item.right} + f) * m)[None, :]",
+                f"    {q} += {weight}({TERMS[item.metric].format(x='x', z='z')})",
             ]
         if item.shared:
             lines.append(f"{q} = {self.constant(item.weight)} * {q}")
-        self.tile += [*lines, f"{q} = tl.minimum({q}, {LARGEST_DISTANCE})"]
+        if item.metric != "inner":
+            lines.append(f"{q} = tl.minimum({q}, {LARGEST_DISTANCE})")
+        self.tile += lines
 
     def ends(self, q: str, item: Ends) -> None:
         if item.side == "left":
@@ -241,8 +249,8 @@ def source(text: Profile, inputs: tuple[Input, ...], width: int) -> str:
     out.products({f"q{i}": item for i, item in enumerate(inputs) if isinstance(item, Products)})
     for i, item in enumerate(inputs):
         match item:
-            case Differences():
-                out.differences(f"q{i}", item)
+            case Featurewise():
+                out.featurewise(f"q{i}", item)
             case Ends():
                 out.ends(f"q{i}", item)
     near = " | ".join(out.near) or "tl.full((), 0, tl.int1)"
