@@ -61,6 +61,17 @@ def test_gradients_by_points_weights_and_length_scale_equal_autograd(name: str, 
     assert error(torch.stack(shared).sum(0), expected) < TOLERANCE
 
 
+@pytest.mark.parametrize("scale", [3e-6, 1e-2])
+@pytest.mark.parametrize("kernel", [Laplace(), ExponentialPower(power=1.5)], ids=repr)
+def test_gradients_of_points_within_a_small_part_of_a_length_scale(kernel: Any, scale: float) -> None:
+    x, z, V, W = points(scale * normal(50, 8, 0)), points(scale * normal(40, 8, 1)), columns(40), columns(50, seed=2)
+    found = fused.gradient(kernel.program(x), x, z, V, W)
+    a, b = (t.values.double().requires_grad_() for t in (x, z))
+    by_a, by_b = torch.autograd.grad((W.double() * (kernel(a, b) @ V.double())).sum(), (a, b))
+    assert error(found.x, by_a) < TOLERANCE
+    assert error(found.z, by_b) < TOLERANCE
+
+
 def test_gradients_by_constants_equal_the_kernels_they_multiply() -> None:
     x = points(normal(60, 3, 0))
     V = columns(60)

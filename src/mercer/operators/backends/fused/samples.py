@@ -40,6 +40,9 @@ NEAR = {"fast": 1e-4, "deep": 1e-6}
 LARGEST_SPLIT = 64
 """Columns up to which exact leading products cost less than looking for near points."""
 
+TINY_SQUARE = 1e-6
+"""Largest squared norm, for each feature, below which fp16 lacks the digits of small distances."""
+
 FEW_FEATURES = 2
 """Up to here, for kernels not smooth at zero, nearly every tile has near points: all distances are differences."""
 
@@ -136,8 +139,9 @@ class Samples:
         largest = _largest(squares)
         is_exponent = (i, 1.0) in self.text.exponents
         radius = largest / (min(unit, GAUSSIAN_UNIT) if is_exponent else unit)
-        if radius > DEEP_RADIUS or (exact and d <= FEW_FEATURES):
-            if radius > FAST_RADIUS:
+        tiny = exact and largest < TINY_SQUARE * d
+        if radius > DEEP_RADIUS or tiny or (exact and d <= FEW_FEATURES):
+            if radius > FAST_RADIUS or tiny:
                 self.notes.append(f"direct differences, since R2 = {radius:.3g}")
             return self._differences(statistic, unit, "l2")
         precision, guarded = "fast", exact
