@@ -247,6 +247,36 @@ def test_inner_products_keep_ordinary_rows_beside_a_large_one(kernel: Kernel, d:
     assert any("differ in length" in note for note in operator.notes) == (far > 1e4)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "size"),
+    [
+        (Linear(0.0), 1e16),
+        (Linear(1.0), 1e-16),
+        (Polynomial(3), 1e-12),
+        (Polynomial(3, scale=1e-20), 1e10),
+        (Polynomial(2, scale=1e18), 1e-9),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("far", [1.0, 1e5])
+def test_inner_products_of_very_large_and_very_small_data(kernel: Kernel, size: float, far: float) -> None:
+    rows = size * normal(40, 3, 0)
+    rows[7] *= far
+    rows[3] = 0.0
+    x, z, V = points(rows), points(size * normal(30, 3, 1)), columns(30)
+    found, expected = gram(kernel, x, z).product(V).cpu(), reference(kernel, x, z) @ V.double().cpu()
+    others = torch.arange(40) != 7
+    assert error(found[others], expected[others]) < TOLERANCE
+    assert error(found[[3]], expected[[3]]) < TOLERANCE
+
+
+def test_a_row_of_zeros_stays_zero_beside_data_whose_products_overflow() -> None:
+    rows = 1e25 * normal(40, 3, 0)
+    rows[3] = 0.0
+    found = gram(Linear(0.0), points(rows), points(1e25 * normal(30, 3, 1))).product(columns(30))
+    assert float(found[3]) == 0.0
+
+
 def test_inner_products_of_rows_that_are_zero_or_all_alike() -> None:
     x, z = points(np.zeros((20, 3))), points(np.full((9, 3), 2.0))
     for a, b in ((x, x), (x, z), (z, z)):

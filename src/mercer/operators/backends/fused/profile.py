@@ -91,10 +91,6 @@ class _Writer:
             return value.name
         return str(self.new(f"{self.constant(value.number)} * {value.name}").name)
 
-    def wish(self, i: int, unit: float) -> None:
-        if SMALLEST_UNIT <= unit <= 1.0 / SMALLEST_UNIT:
-            self.wanted.setdefault(i, unit)
-
     def step(self, step: Step, args: list[_Value]) -> _Value:
         number = float(step.value or 0.0)
         match step.op:
@@ -135,7 +131,7 @@ class _Writer:
         if b.name is None:
             i, _ = self.origin.get(a.name, (-1, 1.0))
             if i in self.inner:  # powers of the sum then are of the size of the kernel
-                self.wish(i, abs(a.number))
+                self.wanted.setdefault(i, abs(a.number))
             value = self.new(f"{a.name} + {self.constant(ratio)}", a.number)
             self.offset[str(value.name)] = (a.name, ratio)
             return value
@@ -199,7 +195,9 @@ class _Writer:
         number = a.number * LOG2E
         if a.name in self.origin:
             i, exponent = self.origin[a.name]
-            self.wish(i, abs(number) ** (1.0 / exponent))
+            unit = abs(number) ** (1.0 / exponent)
+            if SMALLEST_UNIT <= unit <= 1.0 / SMALLEST_UNIT:
+                self.wanted.setdefault(i, unit)
             if abs(number + 1.0) < 1e-9:
                 self.exponents.append((i, exponent))
                 return self.new(f"exp2_of_minus({a.name}, POLY)")
