@@ -19,6 +19,9 @@ LARGEST_NORM = 4096.0
 LEAST_SQUARE = 0.003
 """Mean square of a short row's features in these units that two fp16 terms hold to float32 accuracy."""
 
+LOOKED_AT = 10_000
+"""Rows among which a short one is looked for."""
+
 
 @dataclass(frozen=True)
 class InnerScales:
@@ -51,12 +54,13 @@ def inner_scales(x: Tensor, z: Tensor) -> InnerScales:
 
 
 def _lengths(rows: Tensor) -> tuple[float, float]:
-    """Of a short row, which a twentieth of those that are not zero fall below, and of the longest."""
+    """Of a short row, which a twentieth of those that are not zero fall below (of some of many), and of the longest."""
     lengths = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
     lengths = lengths[lengths > 0]
     if len(lengths) == 0:
         return 1.0, 1.0
-    return float(lengths.kthvalue(1 + len(lengths) // 20)[0]), float(lengths.max())
+    some = lengths[:: max(1, len(lengths) // LOOKED_AT)]
+    return float(some.kthvalue(1 + len(some) // 20)[0]), float(lengths.max())
 
 
 def _power_of_two(number: float) -> float:
