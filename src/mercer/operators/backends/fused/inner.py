@@ -19,6 +19,9 @@ LARGEST_NORM = 4096.0
 LEAST_SQUARE = 0.003
 """Mean square of a short row's features in these units that two fp16 terms hold to float32 accuracy."""
 
+NUMBERS_AT_ONCE = 2**24
+"""Numbers that are float64 at a time while lengths are measured."""
+
 LOOKED_AT = 10_000
 """Rows among which a short one is looked for."""
 
@@ -55,7 +58,8 @@ def inner_scales(x: Tensor, z: Tensor) -> InnerScales:
 
 def _lengths(rows: Tensor) -> tuple[float, float]:
     """Of a short row, which a twentieth of those that are not zero fall below (of some of many), and of the longest."""
-    lengths = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+    parts = rows.split(max(1, NUMBERS_AT_ONCE // rows.shape[1]))
+    lengths = torch.cat([torch.linalg.vector_norm(part, dim=1, dtype=torch.float64) for part in parts])
     lengths = lengths[lengths > 0]
     if len(lengths) == 0:
         return 1.0, 1.0
