@@ -62,7 +62,7 @@ def test_gradients_by_points_weights_and_length_scale_equal_autograd(name: str, 
 
 
 @pytest.mark.parametrize("scale", [3e-6, 1e-2])
-@pytest.mark.parametrize("kernel", [Laplace(), ExponentialPower(power=1.5)], ids=repr)
+@pytest.mark.parametrize("kernel", [Laplace(), Matern(1.5), Matern(2.5), ExponentialPower(power=1.5)], ids=repr)
 def test_gradients_of_points_within_a_small_part_of_a_length_scale(kernel: Any, scale: float) -> None:
     x, z, V, W = points(scale * normal(50, 8, 0)), points(scale * normal(40, 8, 1)), columns(40), columns(50, seed=2)
     found = fused.gradient(kernel.program(x), x, z, V, W)

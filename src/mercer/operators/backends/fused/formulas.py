@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from mercer.core.arrays import Warp
 from mercer.core.errors import NotTraceable
 from mercer.core.symbols import Program, Statistic, Step
+from mercer.operators.backends.fused.materns import LARGEST_MATERN, matern_polynomial, with_materns
 
 # Besides the operations of kernel formulas, derivatives use "log", "reciprocal_sqrt" (zero at zero), "safe_pow"
 # (zero at zero) and "less" (one where the first value is smaller).
@@ -114,15 +114,12 @@ def is_zero(program: Program) -> bool:
 
 
 def _closed_matern(rec: _Recorder, u: int, nu: float) -> int:
-    """exp(-u) sum_i (p+i)! / (i! (p-i)!) (2u)^(p-i) p!/(2p)! at nu = p + 1/2."""
+    """exp(-u) times a polynomial of u at nu = p + 1/2."""
     p = round(nu - 0.5)
-    if abs(nu - 0.5 - p) > 1e-12 or p > 6:
+    if abs(nu - 0.5 - p) > 1e-12 or p > LARGEST_MATERN:
         raise NotTraceable(f"a Matern kernel of order nu={nu:g} needs a Bessel function")
     value = rec.constant(0.0)
-    for power in range(p, -1, -1):  # Horner, from the highest power of u
-        i = p - power
-        factor = math.factorial(p + i) / (math.factorial(i) * math.factorial(power)) * 2.0**power
-        factor *= math.factorial(p) / math.factorial(2 * p)
+    for factor in reversed(matern_polynomial(p)):  # Horner, from the highest power of u
         value = rec.add(rec.mul(value, u), rec.constant(factor))
     return rec.mul(value, rec.put("exp", rec.mul(rec.constant(-1.0), u)))
 
@@ -191,6 +188,7 @@ def derivatives(program: Program) -> dict[int, Program]:
 
     Reverse accumulation on the steps: each derivative contains the forward formula.
     """
+    program = with_materns(program)
     rec = _Recorder()
     for step in program.steps:
         rec.put(step.op, *step.args, value=step.value)

@@ -139,7 +139,7 @@ class Samples:
         largest = _largest(squares)
         is_exponent = (i, 1.0) in self.text.exponents
         radius = largest / (min(unit, GAUSSIAN_UNIT) if is_exponent else unit)
-        tiny = exact and largest < TINY_SQUARE * d
+        tiny = (exact or self.text.takes_roots) and largest < TINY_SQUARE * d
         if radius > DEEP_RADIUS or tiny or (exact and d <= FEW_FEATURES):
             if radius > FAST_RADIUS or tiny:
                 self.notes.append(f"direct differences, since R2 = {radius:.3g}")
