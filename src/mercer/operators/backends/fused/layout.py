@@ -5,13 +5,14 @@ ones that multiply them are columns too, and the sum of products *is* the scaled
 float32 and truncate, so the order of the columns matters. Five precisions:
 
 - "fast": hi.lo + lo.hi + hi.hi and the norms last. The error is about 2^-24 of the largest squared norm;
-- "bare": the same without the norms, for a Gaussian, where they are factors of rows and columns (a sum that lacks them
-  stays small, and so does what truncation takes from it);
+- "bare": the same without the norms, for inner products, and for a Gaussian, where they are factors of rows and columns
+  (a sum that lacks them stays small, and so does what truncation takes from it);
 - "rounded": as "fast", for many columns, with the sum of each chunk added up apart, where sums are rounded;
 - "split", for kernels not smooth at zero: hi lies on a grid so coarse that the sum of hi.hi with its share of the norms
   is exact in float32. It comes first and leaves |hi - hi'|^2, small for near points, to which the rest is added. The
   error near zero falls by several hundred;
-- "deep": the same with a third term, for data that are wide compared with the length scale.
+- "deep": the same with a third term, for data that are wide compared with the length scale, and for inner products of
+  many columns.
 """
 
 from __future__ import annotations

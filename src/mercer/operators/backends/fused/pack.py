@@ -27,10 +27,10 @@ def _terms(y, grid, ON_GRID: tl.constexpr):
 
 @triton.jit
 def norms(
-    X, SHIFT, SCALE, LINEAR, OUT, DIGITS, n, count, d, stride, quadratic, grid,
+    X, SHIFT, SCALE, OUT, DIGITS, n, count, d, stride, grid,
     ON_GRID: tl.constexpr, THIRD: tl.constexpr, R: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    """OUT[i] = sum_f (quadratic y_f^2 + LINEAR_f y_f) of the row y = (x - SHIFT) SCALE, squares of y as it is packed.
+    """OUT[i] = |y|^2 of the row y = (x - SHIFT) SCALE as it is packed.
 
     With ON_GRID also DIGITS[i], the squares of the leading terms in units of the grid; OUT is then without them.
     """
@@ -44,18 +44,17 @@ def norms(
         x = tl.load(source + f[None, :], mask=inside[None, :], other=0.0).to(tl.float64)
         shift = tl.load(SHIFT + f, mask=inside, other=0.0)
         scale = tl.load(SCALE + f, mask=inside, other=0.0)
-        linear = tl.load(LINEAR + f, mask=inside, other=0.0)
         y = (x - shift[None, :]) * scale[None, :]
         hi, lo = _terms(y, grid, ON_GRID)
         if ON_GRID:
             whole = hi / grid
-            digits += quadratic * tl.sum(whole * whole, 1)
+            digits += tl.sum(whole * whole, 1)
             if THIRD:
                 lo = y - hi
             square = lo * (2.0 * hi + lo)
         else:
             square = tl.where(tl.abs(y) < LARGEST_HALF, (hi + lo) * (hi + lo), y * y)
-        total += tl.sum(quadratic * square + linear[None, :] * y, 1)
+        total += tl.sum(square, 1)
     tl.store(OUT + row, total, mask=row < count)
     if ON_GRID:
         tl.store(DIGITS + row, digits, mask=row < count)

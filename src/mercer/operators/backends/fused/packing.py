@@ -14,35 +14,31 @@ from mercer.operators.backends.fused.tiles import interpreted
 
 @dataclass(frozen=True)
 class Scaling:
-    """Rows become y = (x - shift) scale, and a pair's statistic `right` y.y' + u(y) + u(y').
+    """Rows become y = (x - shift) scale, and a pair's statistic `right` y.y', with the squared norms of both if any.
 
-    u(y) = quadratic |y|^2 + linear.y + offset. The columns of the right operand are multiplied by `right`, a power of
-    two, and by `gain` before they are rounded; `step` is the grid of the leading terms, 0 for plain fp16 numbers.
+    The columns of the right operand are multiplied by `right`, a power of two, and by `gain` before they are rounded;
+    `step` is the grid of the leading terms, 0 for plain fp16 numbers.
     """
 
     shift: Tensor
     scale: Tensor
-    linear: Tensor
-    quadratic: float
     right: float
-    offset: float = 0.0
     gain: float = 1.0
     step: float = 0.0
 
 
 def norms(scaling: Scaling, rows: Tensor, count: int, *, third: bool = False) -> tuple[Tensor, Tensor]:
-    """u(y) of each row as it is packed, padded to `count` rows, in float64; what of it lies on the grid comes apart."""
+    """|y|^2 of each row as it is packed, padded to `count` rows, in float64; what lies on the grid comes apart."""
     from mercer.operators.backends.fused import pack as kernels
 
     out = torch.empty(2, count, dtype=torch.float64, device=rows.device)
     n, d = rows.shape
     at_once = _rows_at_once()
     kernels.norms[(-(-count // at_once),)](
-        rows, scaling.shift, scaling.scale, scaling.linear, out[0], out[1], n, count, d, rows.stride(0),
-        scaling.quadratic, scaling.step or 1.0, ON_GRID=bool(scaling.step), THIRD=third, R=at_once,
-        D=min(64, _power_of_two(d)),
+        rows, scaling.shift, scaling.scale, out[0], out[1], n, count, d, rows.stride(0), scaling.step or 1.0,
+        ON_GRID=bool(scaling.step), THIRD=third, R=at_once, D=min(64, _power_of_two(d)),
     )  # fmt: skip
-    return (out[0] + scaling.offset if scaling.offset else out[0]), out[1]
+    return out[0], out[1]
 
 
 def pack(

@@ -134,12 +134,12 @@ class Samples:
         length = as_scale(statistic.length_scale, samples[1][:1].double())
         scale = torch.as_tensor(math.sqrt(unit) / length, dtype=torch.float64, device=self.device).expand(d)
         mean = samples[1].mean(0, dtype=torch.float64)
-        scaling = Scaling(mean, scale.contiguous(), torch.zeros_like(mean), 1.0, -2.0)
+        scaling = Scaling(mean, scale.contiguous(), -2.0)
         squares = self._norms(scaling, samples)
         largest = _largest(squares)
         is_exponent = (i, 1.0) in self.text.exponents
         radius = largest / (min(unit, GAUSSIAN_UNIT) if is_exponent else unit)
-        tiny = (exact or self.text.takes_roots) and largest < TINY_SQUARE * d
+        tiny = exact and largest < TINY_SQUARE * d
         if radius > DEEP_RADIUS or tiny or (exact and d <= FEW_FEATURES):
             if radius > FAST_RADIUS or tiny:
                 self.notes.append(f"direct differences, since R2 = {radius:.3g}")
@@ -158,7 +158,7 @@ class Samples:
             scaling = replace(scaling, step=_grid(largest), scale=scaling.scale * math.sqrt(gain))
             squares = self._norms(scaling, samples, third=precision == "deep")
         elif precision == "fast" and self.text.lines == (f"v0 = exp2_of_minus(q{i}, POLY)",):
-            precision, scaling = "bare", replace(scaling, quadratic=0.0)
+            precision = "bare"
             self.weights = torch.exp2(-squares[0][0]), torch.exp2(-squares[1][0])
         item = self._products(precision, scaling, samples, squares)
         item = replace(item, reach=4.0 * largest)
@@ -179,6 +179,7 @@ class Samples:
         return 1.0 + SPLIT_TRUNCATION * sum(split.shared(a, b) for a, b in split.passes[1]) / 16
 
     def _inner(self, statistic: Statistic, unit: float) -> Input:
+        """x.z of rows that are scaled alike, without norms; `factor` brings the sum back to the units of the text."""
         x, z = self._features(statistic)
         scales = inner_scales(x, z)
         if scales.note:
@@ -186,10 +187,11 @@ class Samples:
         factor = min(unit / (scales.left * scales.right), LARGEST_FACTOR)
         if scales.precision == "featurewise":
             return self._featurewise((x * scales.left, z * scales.right), torch.tensor([factor]), "inner")
-        none = torch.zeros(x.shape[1], dtype=torch.float64, device=self.device)
+        centre = torch.zeros(x.shape[1], dtype=torch.float64, device=self.device)
         step = 0.0 if scales.precision == "bare" else _grid(scales.longest**2)
-        scaling = Scaling(none, none + scales.left, none, 0.0, 1.0, gain=scales.right / scales.left, step=step)
-        item = self._products(scales.precision, scaling, (x, z), self._norms(scaling, (x, z)))
+        scaling = Scaling(centre, centre + scales.left, 1.0, gain=scales.right / scales.left, step=step)
+        left, right = (torch.zeros(count, dtype=torch.float64, device=self.device) for count in self.rows)
+        item = self._products(scales.precision, scaling, (x, z), ((left, left), (right, right)))
         self.constants.append(factor)
         return replace(item, factor=len(self.constants) - 1)
 
