@@ -6,7 +6,8 @@ coincident points that it could not resolve. Such tiles are left out and marked 
 from an earlier product (SKIP); a second launch with a TILE that takes differences adds just these (ONLY).
 
 Samples are padded to whole tiles and the padding of V is zero. Each program sums a span into its own slice of Y;
-neighbouring programs share what they keep, so that wide rows are found in the cache.
+neighbouring programs share what they keep, so that wide rows are found in the cache. Counts that vary with the data are
+not specialised: Triton would compile anew for a count of one and for multiples of 16.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -24,7 +25,7 @@ SKIP: tl.constexpr = tl.constexpr(2)
 ONLY: tl.constexpr = tl.constexpr(3)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["spans"])
 def product(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
@@ -71,7 +72,7 @@ def _eights(k, BM: tl.constexpr, BN: tl.constexpr):
     return tl.reshape(top, (BM // 2, BN)), tl.reshape(bottom, (BM // 2, BN))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["spans"])
 def product_wide(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
@@ -121,7 +122,7 @@ def _halves(k, BM: tl.constexpr, BN: tl.constexpr):
     return tl.split(tl.permute(tl.reshape(k, (BM, 2, BN // 2)), (0, 2, 1)))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def product_mirrored(
     A, B, P, Q, C, FLAGS, V, Y, n, count,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
@@ -186,7 +187,7 @@ def _upper_and_lower(k, BM: tl.constexpr, BN: tl.constexpr):
     return tl.split(tl.permute(tl.reshape(k, (2, BM // 2, BN)), (1, 2, 0)))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["spans"])
 def product_many(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
@@ -250,7 +251,7 @@ def _upper_half(x):
     return (x.to(tl.int32, bitcast=True) & -65536).to(tl.float32, bitcast=True)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["spans"])
 def added_up(Y, OUT, size, spans, COUNT: tl.constexpr):
     """OUT = the sum of the spans of Y in float64, of `size` numbers each."""
     size = tl.cast(size, tl.int64)
@@ -261,7 +262,7 @@ def added_up(Y, OUT, size, spans, COUNT: tl.constexpr):
     tl.store(OUT + at, total, mask=at < size)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def dense(
     A, B, P, Q, C, FLAGS, Y, n, m, rows, columns, factor,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,

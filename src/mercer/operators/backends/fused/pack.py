@@ -25,7 +25,7 @@ def _terms(y, grid, ON_GRID: tl.constexpr):
     return hi, (y - hi).to(tl.float16).to(tl.float64)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "d"])
 def norms(
     X, SHIFT, SCALE, OUT, DIGITS, n, count, d, stride, grid,
     ON_GRID: tl.constexpr, THIRD: tl.constexpr, R: tl.constexpr, D: tl.constexpr,
@@ -60,7 +60,7 @@ def norms(
         tl.store(DIGITS + row, digits, mask=row < count)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def columns(
     X, SHIFT, SCALE, NORMS, DIGITS, KIND, WHICH, VALUE, OUT,
     n, count, stride, width, start, out_stride, multiple, grid,
