@@ -289,3 +289,12 @@ def test_a_block_multiplies_by_its_weighted_rows():
     W = blocks.weights.unsqueeze(1)
     torch.testing.assert_close(block.gram(V), K.T @ (W * (K @ V)))
     torch.testing.assert_close(block.cross(), K.T @ (W * blocks.targets))
+
+
+@pytest.mark.parametrize(("budget", "rows"), [(None, 5000), ("100 MiB", 2048), ("1 MiB", 1024)])
+def test_blocks_are_as_long_as_products_with_all_targets_fit(budget, rows):
+    X = torch.linspace(0.0, 1.0, 5000).double().unsqueeze(1)
+    Y = torch.zeros(5000, 400).double()
+    blocks = RowBlocks(Gaussian(), Points(X), Points(X[:2]), Y, options={"memory_budget": budget})
+    assert len(next(iter(blocks)).targets) == rows
+    assert sum(len(block.targets) for block in blocks) == 5000

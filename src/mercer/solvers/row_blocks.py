@@ -27,7 +27,10 @@ CPU_NUMBERS, LEAST_ROWS = 2**21, 1024
 their products to a large sum does not count."""
 
 PART_SHARE = 4
-"""One of so many parts of a memory budget holds the kernel values."""
+"""One of so many parts of a memory budget holds the kernel values, another one the products with all targets."""
+
+TARGET_ARRAYS = 4
+"""Numbers for each row and target while a block is multiplied."""
 
 LIBRARIES = 2**26
 """Memory that numerical libraries take when they are first used."""
@@ -144,8 +147,14 @@ class RowBlocks:
     @cached_property
     def _blocks(self) -> list[Block]:
         """Kept, so that what the operators prepare for their products is prepared once."""
-        size = self.size or BLOCK_ROWS.get(self._device, BLOCK_ROWS["cpu"])
+        size = self.size or min(BLOCK_ROWS.get(self._device, BLOCK_ROWS["cpu"]), self._fitting)
         return [self._block(slice(start, start + size)) for start in range(0, len(self.X), size)]
+
+    @property
+    def _fitting(self) -> int:
+        """Rows of a block whose products with all targets fit the budget."""
+        budget = resolve_budget(self.options.get("memory_budget"), self._device)
+        return max(LEAST_ROWS, budget // (PART_SHARE * TARGET_ARRAYS * 8 * max(1, self.targets.shape[1])))
 
     @property
     def _device(self) -> str:
