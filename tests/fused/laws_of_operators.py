@@ -99,23 +99,3 @@ def test_numpy_gives_numpy() -> None:
     operator = fused_gram(Gaussian(), x, device=DEVICE)
     assert isinstance(operator @ np.ones(30), np.ndarray)
     assert (operator @ torch.ones(30, device=DEVICE)).dtype == torch.float32
-
-
-@pytest.mark.skipif(DEVICE == "cpu", reason="the interpreter compiles nothing")
-def test_samples_of_other_sizes_compile_nothing() -> None:
-    from mercer.operators.backends.fused import kernels, pack
-
-    def compiled() -> int:
-        functions = kernels.product, kernels.product_mirrored, kernels.added_up, pack.norms, pack.columns
-        return sum(len(caches[0]) for f in functions for caches in f.device_caches.values())
-
-    def products(n: int, m: int) -> None:
-        x, z = (points(normal(count + 1, 3, seed, 4.0)[:count]).values for seed, count in enumerate((n, m)))
-        fused_gram(Gaussian(), x, z) @ columns(m)
-        fused_gram(Gaussian(), z) @ columns(m)
-
-    products(70, 300)
-    before = compiled()
-    for n, m in ((64, 256), (1, 300), (70, 2), (40_000, 2_000), (2_000, 40_000)):
-        products(n, m)
-    assert compiled() == before

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 triton = pytest.importorskip("triton")
+import torch  # noqa: E402
+from laws import columns, gram, normal, points  # noqa: E402
 from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource  # noqa: E402
+from triton.compiler import ASTSource, make_backend  # noqa: E402
+from triton.runtime.jit import JITFunction, create_function_from_signature  # noqa: E402
 
 from mercer.core.arrays import as_points  # noqa: E402
 from mercer.kernels import Gaussian, Kernel, Laplace  # noqa: E402
-from mercer.operators.backends.fused import kernels  # noqa: E402
+from mercer.operators.backends.fused import kernels, pack, samples, support  # noqa: E402
 from mercer.operators.backends.fused.formulas import reduced  # noqa: E402
 from mercer.operators.backends.fused.layout import layout  # noqa: E402
 from mercer.operators.backends.fused.profile import profile  # noqa: E402
@@ -84,6 +87,38 @@ def test_a_gaussian_is_one_product_and_one_exponential() -> None:
     loop = compiled(Gaussian(), 3, 1).asm["ttgir"].split("scf.for", 1)[1]
     assert loop.count("warp_group_dot ") == 1
     assert loop.count("elementwise_inline_asm") == 1
+
+
+@pytest.mark.parametrize(("d", "largest"), [(3, 30_000), (300, 1_000)])
+def test_samples_of_other_sizes_compile_nothing(d: int, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches are only recorded, by what Triton would look up a compiled loop with."""
+    backend = make_backend(GPUTarget("cuda", 90, 32))
+    loops: set[tuple[str, str]] = set()
+
+    def record(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
+        values, kinds, _ = create_function_from_signature(self.signature, self.params, backend)(*args, **options)
+        if self is pack.norms:
+            values["OUT"].fill_(1.0)
+        if "FLAGS" in values:
+            values["FLAGS"].zero_()
+        loops.add((self.fn.__name__, str(kinds)))
+
+    def multiply(n: int, m: int) -> None:
+        x, z = (points(normal(count + 1, d, seed)[:count]) for seed, count in enumerate((n, m)))
+        for t in ((), (3,)):
+            gram(Gaussian(), x, z).product(columns(m, *t))
+        gram(Gaussian(), z, z, symmetric=True).product(columns(m))
+        gram(Gaussian(), x, z).block(torch.arange(n), torch.arange(m)[:2])
+
+    monkeypatch.setattr(JITFunction, "run", record)
+    monkeypatch.setattr(support, "interpreted", lambda: True)
+    monkeypatch.setattr(samples, "truncation_harms", lambda *_: False)  # a choice by the data, not by their number
+    multiply(70, 300)
+    known = set(loops)
+    assert len(known) > 5
+    for n, m in ((64, 256), (1, 300), (70, 2), (largest, 500), (500, largest), (500, 4096)):
+        multiply(n, m)
+        assert loops == known
 
 
 @pytest.mark.parametrize("d", [3, 32, 90, 300, 784])

@@ -25,7 +25,7 @@ def _terms(y, grid, ON_GRID: tl.constexpr):
     return hi, (y - hi).to(tl.float16).to(tl.float64)
 
 
-@triton.jit(do_not_specialize=["n", "d"])
+@triton.jit(do_not_specialize=["n"])
 def norms(
     X, SHIFT, SCALE, OUT, DIGITS, n, count, d, stride, grid,
     ON_GRID: tl.constexpr, THIRD: tl.constexpr, R: tl.constexpr, D: tl.constexpr,
