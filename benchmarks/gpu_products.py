@@ -77,11 +77,11 @@ def main(names: list[str]) -> None:
 def speed() -> None:
     """Pairs per second of all in the same run, with the error of the product on 512 rows.
 
-    "sustained" is the rate of products without a pause, where the card may be at its power limit. "one sample" is the
-    symmetric matrix of the first 100,000 rows, all of whose entries count.
+    "mercer" and the peers are timed after a pause; "sustained" is the rate of mercer without one, where the card may be
+    at its power limit. "one sample" is the symmetric matrix of the first 100,000 rows, all of whose entries count.
     """
     peers = {name: found for name, load in PEERS.items() if (found := load()) is not None}
-    titles = ["kernel", "d", "t", "mercer", "goal", "sustained", "error", "one sample", "error"]
+    titles = ["kernel", "d", "t", "mercer", "sustained", "goal", "error", "one sample", "error"]
     titles += ["dense", "error", "ratio", *peers, "notes"]
     print("| " + " | ".join(titles) + " |\n|" + " --- |" * len(titles))
     for kernel, d, t, goal in SPEED:
@@ -92,7 +92,7 @@ def speed() -> None:
         some = slice(0, 512)
         expected = kernel(x[some].double(), z.double()) @ V.double()
         lasting = len(x) * M / sustained_seconds(lambda: operator @ V) / 1e12  # noqa: B023
-        cells = [f"{ours:.3f}", f"{goal or ''}", f"{lasting:.3f}", f"{error((operator @ V)[some], expected):.1e}"]
+        cells = [f"{ours:.3f}", f"{lasting:.3f}", f"{goal or ''}", f"{error((operator @ V)[some], expected):.1e}"]
         cells += one_sample(kernel, x[: N // 2]) if t == 1 else [""] * 2
         if kernel in DENSE:
             rows = x[: N // 5]

@@ -152,9 +152,13 @@ class RowBlocks:
 
     @property
     def _fitting(self) -> int:
-        """Rows of a block whose products with all targets fit the budget."""
+        """Rows of a block whose products with all targets fit the budget.
+
+        A power of two, so that a little more or less free memory does not change the order of the sums.
+        """
         budget = resolve_budget(self.options.get("memory_budget"), self._device)
-        return max(LEAST_ROWS, budget // (PART_SHARE * TARGET_ARRAYS * 8 * max(1, self.targets.shape[1])))
+        rows = budget // (PART_SHARE * TARGET_ARRAYS * 8 * max(1, self.targets.shape[1]))
+        return max(LEAST_ROWS, 1 << rows.bit_length() >> 1)
 
     @property
     def _device(self) -> str:
