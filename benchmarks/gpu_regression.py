@@ -133,11 +133,11 @@ def landmarks(small: bool) -> None:
     """Nyström regression on a million rows and more."""
     data = split("flights2001_3m").part(20_000) if small else split("flights2001_3m")
     print(f"\n{data.name}: {len(data.y):,} training rows, d = {data.X.shape[1]}", flush=True)
-    few, many = (200, 1000) if small else (2000, 10_000)
+    few, many, most = (200, 1000, 2000) if small else (2000, 10_000, 30_000)
     started = time.perf_counter()
     kernel, alpha = chosen_on_landmarks(data.validation(most=100_000), few)
     print(f"  chosen in {time.perf_counter() - started:.1f} s: {short(kernel)}, alpha = {alpha:g}", flush=True)
-    for solver, m in (("nystrom", few), ("falkon", many)):
+    for solver, m in (("nystrom", few), ("falkon", many), ("falkon", most)):
         options = {"tol": 1e-3, "max_iter": 50} if solver == "falkon" else {}
         model = KernelRidge(
             kernel, alpha=alpha, solver=solver, n_landmarks=m, device=DEVICE, dtype="float32", **options

@@ -143,6 +143,15 @@ def test_a_sample_of_rows_preconditions_better_than_the_landmarks_when_alpha_is_
     assert sampled.iterations < classical.iterations / 2
 
 
+@pytest.mark.parametrize(("m", "expected"), [(40, 400), (44, 440), (46, 900), (200, 900)])
+def test_the_sample_is_ten_rows_per_landmark_or_all(m, expected, monkeypatch):
+    blocks, K_mm = problem(Laplace(), n=900, m=m)
+    drawn, draw = [], RowBlocks.sample
+    monkeypatch.setattr(RowBlocks, "sample", lambda self, count, seed: drawn.append(count) or draw(self, count, seed))
+    assert Falkon(tol=1e-8).solve(blocks, K_mm, 0.1).converged
+    assert drawn == [expected]
+
+
 def test_a_sample_of_all_rows_leaves_nothing_to_iterate():
     blocks, K_mm = problem(Laplace(), weights=torch.linspace(0.1, 3.0, 300).double())
     assert Falkon(sample=10, tol=1e-8).solve(blocks, K_mm, 0.1).iterations <= 2

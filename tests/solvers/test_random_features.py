@@ -16,6 +16,7 @@ from mercer.kernels import Constant, Gaussian, Laplace, Linear, Matern, Periodic
 from mercer.solvers import Cholesky
 from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.random_features import FeatureRows, FourierFeatures, feature_block
+from mercer.solvers.row_blocks import PART_NUMBERS
 from mercer.testing.solvers import MatrixSystem
 
 KERNELS = (
@@ -193,9 +194,8 @@ def test_features_are_made_some_rows_at_a_time(monkeypatch):
     X = sample()
     features = FourierFeatures.draw(Gaussian(), X, 20)
     whole, product = ridge(features, X, targets(X), 0.1).value, features(X) @ torch.ones(20, 2).double()
-    monkeypatch.setattr("mercer.solvers.row_blocks.CPU_NUMBERS", 140)
+    monkeypatch.setitem(PART_NUMBERS, "cpu", 140)
     monkeypatch.setattr("mercer.solvers.row_blocks.LEAST_ROWS", 1)
-    monkeypatch.setattr("mercer.solvers.random_features.PART_NUMBERS", 140)
     seen, plain = [], FourierFeatures.__call__
     monkeypatch.setattr(FourierFeatures, "__call__", lambda s, x, *rest: seen.append(len(x)) or plain(s, x, *rest))
     torch.testing.assert_close(ridge(features, X, targets(X), 0.1).value, whole)

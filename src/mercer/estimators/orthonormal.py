@@ -12,7 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.estimators.data import TrainingData
 from mercer.estimators.expansion import Expansion, Placement
-from mercer.solvers.row_blocks import CPU_NUMBERS, LEAST_ROWS, PART_NUMBERS, Block
+from mercer.solvers.row_blocks import Block, rows_at_once
 
 WELL_CONDITIONED = 1e4
 """Condition of K_mm up to which sums of kernel values are as good as sums in an orthonormal basis."""
@@ -90,7 +90,7 @@ class InBasis:
         """Some of the rows."""
         basis, (n, m) = self.basis.to(self.device), self.kernel.shape
         start, stop, _ = part.indices(n)
-        step = max(LEAST_ROWS, (CPU_NUMBERS if basis.device.type == "cpu" else PART_NUMBERS) // m)
+        step = rows_at_once(m, basis.device)
         values = basis.new_empty(max(0, stop - start), basis.shape[1])
         for first in range(start, stop, step):
             some = slice(first, min(first + step, stop))

@@ -16,7 +16,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import vectors
 from mercer.solvers.products import generator_from
-from mercer.solvers.row_blocks import PART_NUMBERS, Block
+from mercer.solvers.row_blocks import Block, rows_at_once
 
 METHODS = {"pairs": "random", "offset": "random", "orthogonal": "orthogonal", "qmc": "qmc"}
 """The kinds of features, and how their frequencies are drawn."""
@@ -179,7 +179,8 @@ class FourierFeatures:
             out[part] *= self._scale
 
     def _parts(self, x: Tensor) -> Iterator[slice]:
-        step = max(1, (CACHE_NUMBERS if x.device.type == "cpu" else PART_NUMBERS) // self._n_waves)
+        on_cpu, q = x.device.type == "cpu", self._n_waves
+        step = max(1, CACHE_NUMBERS // q) if on_cpu else rows_at_once(q, x.device)
         return (slice(start, start + step) for start in range(0, len(x), step))
 
     def to_arrays(self) -> dict[str, Tensor]:
@@ -228,7 +229,7 @@ class FeatureRows:
         """The product with V (p, t), some rows at a time."""
         n, p = self.shape
         V = V.to(device=self.device, dtype=self.dtype)
-        step = max(1, PART_NUMBERS // p)
+        step = rows_at_once(p, V.device)
         return torch.cat([self.rows(slice(start, start + step)) @ V for start in range(0, max(n, 1), step)])
 
 

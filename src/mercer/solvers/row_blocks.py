@@ -21,10 +21,10 @@ from mercer.solvers.products import in_precision
 BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
 """Rows of a block, by device: a GPU needs more of them to be kept busy."""
 
-PART_NUMBERS = 2**23
-CPU_NUMBERS, LEAST_ROWS = 2**21, 1024
-"""Kernel values that are stored at a time; on a CPU fewer, to stay in the caches, but those of enough rows that adding
-their products to a large sum does not count."""
+PART_NUMBERS = {"cpu": 2**21, "cuda": 2**25}
+LEAST_ROWS = 1024
+"""Kernel values that are stored at a time, by device: enough to keep a GPU busy, few enough for the caches of a CPU;
+but those of enough rows that adding their products to a large sum does not count."""
 
 PART_SHARE = 4
 """One of so many parts of a memory budget holds the kernel values, another one the products with all targets."""
@@ -38,7 +38,12 @@ LIBRARIES = 2**26
 
 def working_bytes(m: int) -> int:
     """Memory that sums over blocks take on a CPU beside m x m matrices: kernel values, and what is made of them."""
-    return 6 * 8 * max(CPU_NUMBERS, LEAST_ROWS * m) + LIBRARIES
+    return 6 * 8 * max(PART_NUMBERS["cpu"], LEAST_ROWS * m) + LIBRARIES
+
+
+def rows_at_once(m: int, device: torch.device | str) -> int:
+    """Rows whose m kernel values are stored at a time on a device."""
+    return max(LEAST_ROWS, PART_NUMBERS.get(torch.device(device).type, PART_NUMBERS["cpu"]) // m)
 
 
 class Block(NamedTuple):
@@ -67,9 +72,9 @@ class Block(NamedTuple):
             U = U * self.weights.to(U).unsqueeze(1)
         return in_precision(self.kernel.T.matmul, U, self.kernel.dtype)
 
-    def parts(self, most: int = PART_NUMBERS) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-        """Kernel rows, targets and weights, at most `most` rows at a time."""
-        step = max(1, min(self._rows_at_once, most))
+    def parts(self, most: int | None = None) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """Kernel rows, targets and weights, some rows at a time, at most `most`."""
+        step = max(1, self._rows_at_once if most is None else min(self._rows_at_once, most))
         for start in range(0, len(self.targets), step):
             part = slice(start, min(start + step, len(self.targets)))
             K = torch.as_tensor(self.kernel.rows(part))
@@ -87,8 +92,7 @@ class Block(NamedTuple):
     @property
     def _rows_at_once(self) -> int:
         m, budget = self.kernel.shape[1], getattr(self.kernel, "memory_budget", None)
-        on_cpu = torch.device(self.kernel.device).type == "cpu"
-        rows = max(LEAST_ROWS, CPU_NUMBERS // m) if on_cpu else PART_NUMBERS // m
+        rows = rows_at_once(m, self.kernel.device)
         return rows if budget is None else min(rows, resolve_budget(budget, self.kernel.device) // (PART_SHARE * 8 * m))
 
     @property
