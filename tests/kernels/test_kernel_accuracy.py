@@ -17,6 +17,7 @@ from mercer.kernels import (
     Periodic,
     RationalQuadratic,
 )
+from mercer.kernels.distances import added_differences
 from mercer.kernels.pair import DensePair
 
 ROUGH = [Laplace(0.5), Laplace(0.5, metric="l1"), Matern(0.5), Matern(0.8), ExponentialPower(1.0, power=0.7)]
@@ -71,6 +72,18 @@ def test_near_duplicates_keep_their_distance_in_float64(gap):
     distance = (x - z).abs().sum(1)
     found = -torch.log1p(Laplace(1.0, metric="l1")(x, z).diagonal() - 1)
     np.testing.assert_allclose(found, distance, rtol=1e-10, atol=2e-15)
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 3), (7, 1, 1), (30, 20, 8), (31, 17, 9), (5, 40, 23)])
+@pytest.mark.parametrize("at_once", [1, 500, 2**24])
+def test_l1_distances_in_parts_as_on_a_gpu_equal_those_of_scipy(shape, at_once, monkeypatch):
+    n, m, d = shape
+    monkeypatch.setattr("mercer.kernels.distances.DIFFERENCES", at_once)
+    x, z = rows(n, d=d), rows(m, d=d, seed=1)
+    np.testing.assert_allclose(added_differences(x, z), cdist(x, z, "cityblock"), rtol=1e-14)
+    found = added_differences(x.float(), z.float())
+    assert found.dtype == torch.float32
+    np.testing.assert_allclose(found, cdist(x, z, "cityblock"), rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", STATIONARY, ids=repr)

@@ -16,7 +16,7 @@ from torch import Tensor
 from mercer.core.arrays import Points, Warp, check_finite
 from mercer.core.errors import InputError, InputTypeError, NotTraceable
 from mercer.core.symbols import Statistic, Symbol, Tape
-from mercer.kernels.distances import squared_distances
+from mercer.kernels.distances import l1_distances, squared_distances
 from mercer.kernels.maths import sqrt
 
 LengthScale = Any  # a float, one per column, or a tensor of either
@@ -89,7 +89,7 @@ class DensePair(Pair):
 
     def l1_distance(self, length_scale: LengthScale = 1.0) -> Tensor:
         x, z = self._scaled(length_scale)
-        return torch.cdist(x, z, p=1.0)
+        return l1_distances(x, z)
 
     def inner(self) -> Tensor:
         x, z = self._vectors()

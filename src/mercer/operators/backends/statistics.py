@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.symbols import Program, Statistic
-from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM, mend_near_pairs
+from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM, l1_distances, mend_near_pairs
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.lowering import Plan
 
@@ -133,7 +133,7 @@ class L1Distance(TileInput):
     right = left
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
-        out.copy_(torch.cdist(left, right, p=1.0).mul_(self.scale))
+        out.copy_(l1_distances(left, right).mul_(self.scale))
 
 
 class SquaredDistance(TileInput):

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.symbols import Program, Statistic
+from mercer.kernels.distances import l1_distances
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.fused.formulas import evaluate
 from mercer.operators.backends.fused.layout import layout
@@ -78,5 +79,5 @@ def _values(statistic: Statistic, x: Points, z: Points) -> Tensor:
         return a @ b.T
     a, b = (rows / as_scale(statistic.length_scale, rows) for rows in (a, b))
     if statistic.kind == "l1_distance":
-        return torch.cdist(a, b, p=1.0)
+        return l1_distances(a, b)
     return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square()
