@@ -41,6 +41,16 @@ def reference(alpha=0.3, kernel=KERNEL, weights=None, X=X, y=y, new=NEW):
     return KernelRidge(kernel, alpha=alpha, solver="cholesky").fit(X, y, weights).predict(new)
 
 
+@pytest.mark.parametrize("landmarks", ["uniform", "pivoted", "leverage"])
+def test_falkon_converges_where_a_landmark_is_the_only_row_close_to_itself(landmarks):
+    X = 3.0 * np.random.default_rng(0).normal(size=(3000, 6))
+    model = KernelRidge(Laplace(), alpha=1e-3, solver="falkon", n_landmarks=100, landmarks=landmarks, random_state=0)
+    model.fit(X, np.sin(X.sum(1)))
+    assert model.solver_report_.converged
+    assert model.solver_report_.iterations < 30
+    assert not model.set_params(landmarks=X[:3] + 1.0)._options("falkon", 3000)["among_rows"]
+
+
 @pytest.mark.parametrize("solver", ["nystrom", "falkon"])
 @pytest.mark.parametrize("weights", [None, np.arange(200) % 3.0])
 def test_all_rows_as_landmarks_is_the_full_fit(solver, weights):

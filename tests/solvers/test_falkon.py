@@ -56,7 +56,7 @@ def least_squares(blocks, alphas):
     [
         (Gaussian(2.0), 3000, 300, 1.0),
         (Gaussian(3.0), 3000, 300, 1e-2),
-        (Gaussian(3.0), 3000, 300, 1e-4),
+        (Gaussian(3.0), 3000, 300, 1e-3),
         (Gaussian(1.0), 10_000, 500, 1e-2),
     ],
 )

@@ -11,6 +11,7 @@ from mercer.core.errors import NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Laplace, Linear, Matern
 from mercer.solvers import Cholesky
 from mercer.solvers.falkon import Falkon
+from mercer.solvers.falkon_basis import FalkonBasis
 from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.row_blocks import Block, RowBlocks
 from mercer.solvers.whitening import rounding_of, whitening
@@ -150,6 +151,34 @@ def test_the_sample_is_ten_rows_per_landmark_or_all(m, expected, monkeypatch):
     monkeypatch.setattr(RowBlocks, "sample", lambda self, count, seed: drawn.append(count) or draw(self, count, seed))
     assert Falkon(tol=1e-8).solve(blocks, K_mm, 0.1).converged
     assert drawn == [expected]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_landmarks_that_are_rows_stand_for_themselves_in_the_preconditioner(dtype):
+    X = 3.0 * sample(3000, d=6, dtype=dtype)
+    kernel, Z, y = Laplace(), Points(X[:100]), X.sum(1, keepdim=True).sin()
+    blocks, K_mm = RowBlocks(kernel, Points(X), Z, y), kernel(Z.values.double())
+    apart, among = (Falkon(max_iter=300, among_rows=own).solve(blocks, K_mm, 1e-3) for own in (False, True))
+    assert among.converged
+    assert among.iterations < 25 < apart.iterations / 2
+    direct = NystromSums.of(blocks).solve(K_mm, 1e-3).value
+    torch.testing.assert_close(among.value, direct, rtol=0, atol=1e-4 * float(direct.abs().max()))
+
+
+@pytest.mark.parametrize("weights", [None, torch.linspace(0.1, 3.0, 300).double()])
+@pytest.mark.parametrize("own", [0.0, 0.25, None])
+def test_the_basis_makes_the_sampled_system_the_identity(weights, own):
+    blocks, K_mm = problem(Laplace(), weights=weights, size=300)
+    rows, alphas = next(iter(blocks)), torch.tensor([0.5]).double()
+    given = (K_mm, None if own is None else rows, 1000.0, alphas, K_mm)
+    basis = FalkonBasis.orthonormal(*given) if own is None else FalkonBasis.orthonormal(*given, own)
+    K = blocks.kernel(blocks.X.values, blocks.landmarks.values)
+    w = torch.ones(300).double() if weights is None else weights
+    share = 1.0 if own is None else own
+    system = share * K_mm @ K_mm / 40 + (1 - share) * K.T @ (w.unsqueeze(1) * K) / w.sum()
+    A = 1000.0 * system + 0.5 * K_mm
+    root = basis.E @ torch.linalg.inv(basis.roots[0]).mT
+    torch.testing.assert_close(root.T @ A @ root, torch.eye(40).double(), rtol=0, atol=1e-9)
 
 
 def test_a_sample_of_all_rows_leaves_nothing_to_iterate():

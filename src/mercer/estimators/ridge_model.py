@@ -305,6 +305,7 @@ class RidgeModel(KernelEstimator):
             options["memory_budget"] = self.memory_budget
         if solver == "falkon":
             options["refine"] = self.dtype == "auto"
+            options["among_rows"] = isinstance(self.landmarks, str)
         what = "relative residual"
         if solver in DESCENTS:
             no_ridge = not isinstance(self.alpha, str) and not np.any(self.alpha)

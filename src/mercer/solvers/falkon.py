@@ -47,10 +47,10 @@ class Falkon:
     .. math:: c = E A^{-T} \beta, \qquad E^T K_{mm} E = I, \qquad
               A A^T = \tfrac{1}{s} \textstyle\sum_i w_i\; E^T K_{sm}^T K_{sm} E + \alpha I,
 
-    with s rows drawn at random; the classical choice is the landmarks themselves. K_nm is never stored: each iteration
-    reads all rows once, block by block, and adds up in float64. The residual is measured in the basis of beta, where it
-    is close to the error of the function. Takes two m x m matrices while it iterates, and one more for each further
-    alpha up to four; more alphas share one.
+    with s rows drawn at random, and the landmarks where these are rows; the classical choice is the landmarks alone.
+    K_nm is never stored: each iteration reads all rows once, block by block, and adds up in float64. The residual is
+    measured in the basis of beta, where it is close to the error of the function. Takes two m x m matrices while it
+    iterates, and one more for each further alpha up to four; more alphas share one.
 
     E is L^-T with L L^T = K_mm. Landmarks of a smooth kernel can be so close to dependent that their coefficients are
     huge and cancel: those that others span to rounding are left out, and the reason says so.
@@ -67,6 +67,8 @@ class Falkon:
         see `sample_rows`. 0 takes the landmarks, which is cheaper and needs more iterations the smaller alpha is.
         Blocks that have no ``sample(count, generator)`` do that too.
     seed : of the sample.
+    among_rows : whether the landmarks are some of the rows. They then stand for themselves in the preconditioner, and
+        the sample for the others: with a narrow kernel a landmark may be the only row that is close to it.
     refine : with float32 rows, take float64 products where `tol` needs them.
     warm_start : a first guess of c, of shape (m, t).
     callback : called with the iteration and the largest relative residual; an interrupt ends the solve with the best
@@ -90,6 +92,7 @@ class Falkon:
     max_iter: int = 100
     sample: int | None = None
     seed: int = 0
+    among_rows: bool = False
     refine: bool = True
     warm_start: Tensor | None = field(default=None, repr=False, compare=False)
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
@@ -115,7 +118,10 @@ class Falkon:
         start = None if self.warm_start is None else self.warm_start.to(cross)
         if start is not None and start.shape != cross.shape:
             raise InputError(f"warm_start has shape {tuple(start.shape)}; expected {tuple(cross.shape)}.")
-        way = self._way(self._sample(blocks, len(cross), int(first["rows"])), K_mm, weight, alphas, dtype, cross)
+        n, m = int(first["rows"]), len(cross)
+        rows = self._sample(blocks, m, n)
+        own = m / n if self.among_rows and rows is not None and len(rows.targets) < n else 0.0
+        way = self._way(rows, K_mm, weight, alphas, own, dtype, cross)
         if way.products is _accurate_image or way.missed is _accurate_missed:
             cross = total(blocks, _accurate_cross)["cross"].to(cross)
         cross, scale = near_one(cross)
@@ -156,22 +162,23 @@ class Falkon:
         )
 
     def _way(
-        self, rows: Block | None, K_mm: Any, weight: float, alphas: Tensor, dtype: torch.dtype, like: Tensor
+        self, rows: Block | None, K_mm: Any, weight: float, alphas: Tensor, own: float, dtype: torch.dtype, like: Tensor
     ) -> Way:
-        """The basis and the products that can bring the residual to `tol`."""
+        """The basis and the products that can bring the residual to `tol`; `own` is the share of rows in K_mm."""
+        given = weight, alphas, like, own
         if dtype == torch.float64:
-            return Way(FalkonBasis.orthonormal(K_mm, rows, weight, alphas, like), _image, _missed)
+            return Way(FalkonBasis.orthonormal(K_mm, rows, *given), _image, _missed)
         single = torch.finfo(dtype).eps
         accurate = rows.accurate() if rows is not None and self.refine else None
         if rows is None or accurate is None:
-            return Way(FalkonBasis.jittered(K_mm, rows, weight, alphas, like), _image, precision=single)
+            return Way(FalkonBasis.jittered(K_mm, rows, *given), _image, precision=single)
         if self.tol >= WITHIN_REACH * single:
-            basis = FalkonBasis.jittered(K_mm, rows, weight, alphas, like)
+            basis = FalkonBasis.jittered(K_mm, rows, *given)
             error = basis.residual_error(rows, accurate, weight)
             if error <= self.tol:
                 return Way(basis, _image, precision=max(single, error))
             del basis
-        basis = FalkonBasis.orthonormal(K_mm, accurate, weight, alphas, like)
+        basis = FalkonBasis.orthonormal(K_mm, accurate, *given)
         if basis.disturbance(rows, accurate, weight) <= SMALL:
             return Way(basis, _image, _accurate_missed, single, "residuals are from float64 products")
         note = "products are float64: the rounding of float32 is too large beside alpha"

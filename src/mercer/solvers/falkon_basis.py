@@ -14,7 +14,7 @@ from mercer.core.errors import NotPositiveDefiniteError
 from mercer.solvers.cholesky import factorise_in_place
 from mercer.solvers.conjugate_gradients import Map
 from mercer.solvers.products import generator_from
-from mercer.solvers.row_blocks import Block
+from mercer.solvers.row_blocks import Block, rows_at_once
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.whitening import landmark_matrix, whitening
 
@@ -52,12 +52,16 @@ class FalkonBasis:
     jitter: float = 0.0
 
     @classmethod
-    def orthonormal(cls, K_mm: Any, rows: Block | None, weight: float, alphas: Tensor, like: Tensor) -> FalkonBasis:
+    def orthonormal(
+        cls, K_mm: Any, rows: Block | None, weight: float, alphas: Tensor, like: Tensor, own: float = 0.0
+    ) -> FalkonBasis:
         """Of functions that are orthonormal in the RKHS."""
-        return cls._preconditioned(orthonormal_functions(K_mm, like), K_mm, rows, weight, alphas)
+        return cls._preconditioned(orthonormal_functions(K_mm, like), K_mm, rows, weight, alphas, own)
 
     @classmethod
-    def jittered(cls, K_mm: Any, rows: Block | None, weight: float, alphas: Tensor, like: Tensor) -> FalkonBasis:
+    def jittered(
+        cls, K_mm: Any, rows: Block | None, weight: float, alphas: Tensor, like: Tensor, own: float = 0.0
+    ) -> FalkonBasis:
         """Of functions whose norm is that of the RKHS plus a jitter, which magnifies rounding errors less.
 
         Eigenvectors of K_mm with eigenvalues below m alpha / n hardly take part in the solution: their share of the
@@ -65,7 +69,7 @@ class FalkonBasis:
         """
         ridge = float(alphas.min()) / weight
         E, added, jitter = _jittered_factor(K_mm, min(max(JITTER, ridge * len(like)), LARGEST_FIRST), like)
-        return cls._preconditioned(E, K_mm, rows, weight, alphas, added, jitter)
+        return cls._preconditioned(E, K_mm, rows, weight, alphas, own, added, jitter)
 
     @classmethod
     def _preconditioned(
@@ -75,10 +79,16 @@ class FalkonBasis:
         rows: Block | None,
         weight: float,
         alphas: Tensor,
+        own: float,
         added: Tensor | None = None,
         jitter: float = 0.0,
     ) -> FalkonBasis:
-        inner = (_of_landmarks(E, K_mm) if rows is None else _of_rows(E, rows)).mul_(weight)
+        """The landmarks stand for the share `own` of the weight and `rows` for the rest, or the landmarks for all."""
+        inner = E.new_zeros(E.shape[1], E.shape[1])
+        if rows is None or own > 0:
+            _add_landmarks(inner, E, K_mm, weight if rows is None else own * weight)
+        if rows is not None:
+            _add_rows(inner, E, rows, (1.0 - own) * weight)
         distinct, group = alphas.unique(return_inverse=True)
         if len(distinct) > FEW_ALPHAS:
             values, vectors = torch.linalg.eigh(inner)
@@ -171,19 +181,17 @@ def _root(inner: Tensor, alpha: Tensor) -> Tensor:
     return inner.mT
 
 
-def _of_rows(E: Tensor, rows: Block) -> Tensor:
-    """The mean of E^T k k^T E over some rows."""
-    total = E.new_zeros(E.shape[1], E.shape[1])
+def _add_rows(total: Tensor, E: Tensor, rows: Block, weight: float) -> None:
+    """Add E^T K^T W K E for some rows that stand for so much weight."""
     for K, _, w in rows.parts():
-        values = K.to(E) @ E
-        add_gram(total, values if w is None else values * w.to(E).sqrt().unsqueeze(1))
-    return total.div_(rows.weight)
+        shares = torch.ones(len(K)) if w is None else w
+        add_gram(total, (K.to(E) @ E).mul_((shares.to(E) * (weight / rows.weight)).sqrt().unsqueeze(1)))
 
 
-def _of_landmarks(E: Tensor, K_mm: Any) -> Tensor:
-    """The same mean over the landmarks."""
-    values = landmark_matrix(K_mm, E)[0] @ E
-    return add_gram(E.new_zeros(E.shape[1], E.shape[1]), values).div_(len(E))
+def _add_landmarks(total: Tensor, E: Tensor, K_mm: Any, weight: float) -> None:
+    """Add the same for the landmarks as rows."""
+    for K in landmark_matrix(K_mm, E)[0].split(rows_at_once(len(E), E.device)):
+        add_gram(total, (K @ E).mul_((weight / len(E)) ** 0.5))
 
 
 def orthonormal_functions(K_mm: Any, like: Tensor) -> Tensor:
