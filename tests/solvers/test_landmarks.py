@@ -7,7 +7,7 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.kernels import Callable, Gaussian, Kernel, Laplace, Linear, Spectrum, WhiteNoise
+from mercer.kernels import Callable, Gaussian, Kernel, Laplace, Linear, Polynomial, Spectrum, WhiteNoise
 from mercer.solvers.landmarks import check_landmarks, choose_landmarks, distinct_rows
 from mercer.solvers.leverage import leverage_sample
 from mercer.testing.solvers import MatrixSystem
@@ -106,6 +106,21 @@ def test_leverage_draws_follow_the_scores():
         assert len(chosen.unique()) == 12
         counts[chosen] += 1
     assert float(counts[90:].mean()) > 5 * float(counts[:90].mean())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_leverage_scores_of_a_kernel_of_low_rank_come_from_few_rows(seed):
+    """Scores that are rounding errors, divided by others, would keep every row."""
+    asked = []
+
+    class Counted(MatrixSystem):
+        def rows(self, index):
+            asked.append(len(index))
+            return super().rows(index)
+
+    A = Counted(Polynomial(3)(sample(3000, 1, seed)))
+    assert len(leverage_sample(A, 100, torch.Generator().manual_seed(seed))) == 100
+    assert max(asked) <= 100
 
 
 def test_given_landmarks_are_used_without_repetitions():

@@ -13,6 +13,9 @@ from mercer.solvers.system import System
 STRIP = 1024
 """Columns that are multiplied at a time, which saves memory."""
 
+ROUNDING = 1e-13
+"""Error of an eigendecomposition in float64, relative to the largest eigenvalue; scores of a smaller ridge are noise."""
+
 
 def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
     r"""Places of m different rows, drawn in proportion to approximate ridge leverage scores
@@ -42,6 +45,7 @@ def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
         members = order[: math.ceil(n / 2**level)]
         scores = _scores(products, members, chosen, share, math.ceil(m / (4 * oversampling)))
         probability = (oversampling * scores).clamp(1e-12, 1.0)
+        probability *= min(1.0, 2 * m / float(probability.sum()))
         picked = _uniform(len(members), generator, scores) < probability
         picked[scores.argmax()] = True
         chosen, share = members[picked], probability[picked]
@@ -56,7 +60,7 @@ def _scores(products: Products, members: Tensor, chosen: Tensor, share: Tensor, 
     values, vectors = torch.linalg.eigh((core + core.T) / 2)
     values = values.clamp(min=0.0)
     tail = float(values[: max(0, len(values) - k)].sum()) / k
-    ridge = max(tail, products.precision * float(values[-1]), torch.finfo(torch.float64).tiny)
+    ridge = max(tail, max(products.precision, ROUNDING) * float(values[-1]), torch.finfo(torch.float64).tiny)
     half = (root * vectors / (values + ridge).sqrt()).T
     explained = torch.cat([(half @ rows[:, part]).square().sum(0) for part in members.split(STRIP)])
     return ((products.diag[members] - explained) / ridge).clamp(0.0, 1.0)
