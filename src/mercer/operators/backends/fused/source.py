@@ -17,10 +17,6 @@ from mercer.operators.backends.fused.profile import Profile
 RESIDENT_FEATURES = 8
 """Up to here the features of a row tile stay in registers for direct differences."""
 
-FEATURES_IN_A_SUM = 16
-"""Of many features, so many are added up at a time: one float32 sum of all would gather more rounding errors. Not for
-L1 distances, whose only path this is: the second sum takes registers."""
-
 LARGEST_DISTANCE = 3e30
 """Distances of points far out end here, so that formulas that go on with them stay finite."""
 
@@ -176,24 +172,12 @@ class _Text:
                 lines.append(f"{q} += {weight}({TERMS[item.metric].format(x=f'{x}[:, None]', z=f'{z}[None, :]')})")
         else:
             weight = "" if item.shared else f"tl.load(C + {item.weight} + f) * "
-            several = item.metric != "l1" and item.features > 2 * FEATURES_IN_A_SUM
-            total = "part" if several else q
-            body = [
+            lines += [
+                f"for f in tl.range(0, {item.features}, num_stages=1):",
                 f"    x = tl.load(p_rows + ({item.left} + f) * n)[:, None]",
                 f"    z = tl.load(q_cols + ({item.right} + f) * m)[None, :]",
-                f"    {total} += {weight}({TERMS[item.metric].format(x='x', z='z')})",
+                f"    {q} += {weight}({TERMS[item.metric].format(x='x', z='z')})",
             ]
-            if several:
-                lines += [
-                    f"for first in tl.range(0, {item.features}, {FEATURES_IN_A_SUM}, num_stages=1):",
-                    "    part = tl.zeros((BM, BN), tl.float32)",
-                    f"    last = tl.minimum(first + {FEATURES_IN_A_SUM}, {item.features})",
-                    "    for f in tl.range(first, last, num_stages=1):",
-                    *(f"    {line}" for line in body),
-                    f"    {q} += part",
-                ]
-            else:
-                lines += [f"for f in tl.range(0, {item.features}, num_stages=1):", *body]
         if item.shared:
             lines.append(f"{q} = {self.constant(item.weight)} * {q}")
         if item.metric != "inner":
