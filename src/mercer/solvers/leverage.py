@@ -14,7 +14,7 @@ STRIP = 1024
 """Columns that are multiplied at a time, which saves memory."""
 
 ROUNDING = 1e-13
-"""Error of an eigendecomposition in float64, relative to the largest eigenvalue; scores of a smaller ridge are noise."""
+"""Error of a float64 eigendecomposition, relative to the largest eigenvalue: scores of a smaller ridge are noise."""
 
 
 def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
