@@ -181,6 +181,31 @@ def test_the_basis_makes_the_sampled_system_the_identity(weights, own):
     torch.testing.assert_close(root.T @ A @ root, torch.eye(40).double(), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("spread", [2.0, 3.0])
+@pytest.mark.parametrize("among_rows", [False, True])
+def test_few_rows_with_most_of_the_weight_do_not_slow_falkon_down(spread, among_rows):
+    n, m = 8000, 200
+    X = Points(sample(n))
+    weights = sample(n, 1, seed=4).squeeze(1).mul(spread).exp()
+    kernel, Z = Matern(nu=1.5), X.take(slice(0, m))
+    blocks = RowBlocks(kernel, X, Z, X.values[:, :1].sin(), weights)
+    found = Falkon(max_iter=30, among_rows=among_rows).solve(blocks, kernel(Z.values), 1e-2)
+    assert found.converged
+
+
+def test_a_sample_by_weight_stands_for_all_rows():
+    """Sums over it are unbiased, and rows without weight are left out."""
+    weights = torch.linspace(0.0, 3.0, 300).double().square()
+    blocks, _ = problem(Laplace(), weights=weights)
+    samples = [blocks.sample(60, torch.Generator().manual_seed(seed)) for seed in range(200)]
+    assert all(bool((block.weights > 0).all()) for block in samples)
+    mean = torch.stack([block.cross() for block in samples]).mean(0)
+    exact = sum(block.cross() for block in blocks)
+    assert float((mean - exact).norm() / exact.norm()) < 0.03
+    everything = blocks.sample(300, torch.Generator().manual_seed(0))
+    torch.testing.assert_close(everything.cross(), exact)
+
+
 def test_a_sample_of_all_rows_leaves_nothing_to_iterate():
     blocks, K_mm = problem(Laplace(), weights=torch.linspace(0.1, 3.0, 300).double())
     assert Falkon(sample=10, tol=1e-8).solve(blocks, K_mm, 0.1).iterations <= 2

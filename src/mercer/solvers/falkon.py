@@ -120,7 +120,9 @@ class Falkon:
             raise InputError(f"warm_start has shape {tuple(start.shape)}; expected {tuple(cross.shape)}.")
         n, m = int(first["rows"]), len(cross)
         rows = self._sample(blocks, m, n)
-        own = m / n if self.among_rows and rows is not None and len(rows.targets) < n else 0.0
+        sampled = rows is not None and len(rows.targets) < n
+        typical = (float(first["roots"]) / n) ** 2
+        own = m * typical / weight if self.among_rows and sampled else 0.0
         way = self._way(rows, K_mm, weight, alphas, own, dtype, cross)
         if way.products is _accurate_image or way.missed is _accurate_missed:
             cross = total(blocks, _accurate_cross)["cross"].to(cross)
@@ -164,7 +166,7 @@ class Falkon:
     def _way(
         self, rows: Block | None, K_mm: Any, weight: float, alphas: Tensor, own: float, dtype: torch.dtype, like: Tensor
     ) -> Way:
-        """The basis and the products that can bring the residual to `tol`; `own` is the share of rows in K_mm."""
+        """The basis and products that can bring the residual to `tol`; `own` is the landmarks' share in `weight`."""
         given = weight, alphas, like, own
         if dtype == torch.float64:
             return Way(FalkonBasis.orthonormal(K_mm, rows, *given), _image, _missed)
@@ -233,21 +235,24 @@ class Way:
 
 
 def _first_pass(blocks: Iterable[Block]) -> dict[str, Tensor]:
-    """The number of rows, the sum of their weights, K_nm^T W y, and a zero in the precision of the products."""
-    rows, weight, cross, dtype = 0, 0.0, None, torch.float64
+    """How many rows have weight, the sums of weights and of their roots, K_nm^T W y, a zero as precise as products."""
+    rows, weight, roots, cross, dtype = 0, 0.0, 0.0, None, torch.float64
     for block in blocks:
         dtype = block.kernel.dtype
-        rows += len(block.targets)
-        if block.weights is not None and not bool((block.weights >= 0).all()):
+        weights = torch.ones(len(block.targets), dtype=torch.float64) if block.weights is None else block.weights
+        if not bool((weights >= 0).all()):
             raise InputError("Weights must be >= 0.")
         part = block.cross()
-        weight += block.weight
+        rows += int((weights > 0).sum())
+        weight += float(weights.sum())
+        roots += float(weights.sqrt().sum())
         cross = part if cross is None else cross + part
     if cross is None:
         raise InputError("There are no rows with weight to learn from.")
     return {
         "rows": torch.tensor(rows),
         "weight": torch.tensor(weight, dtype=torch.float64),
+        "roots": torch.tensor(roots, dtype=torch.float64),
         "cross": cross,
         "precision": torch.zeros((), dtype=dtype),
     }

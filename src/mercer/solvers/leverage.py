@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from mercer.solvers.drawing import draw
 from mercer.solvers.products import Products
 from mercer.solvers.system import System
 
@@ -49,7 +50,8 @@ def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
         picked = _uniform(len(members), generator, scores) < probability
         picked[scores.argmax()] = True
         chosen, share = members[picked], probability[picked]
-    return order[_without_replacement(scores, m, generator)]
+    least = max(float(scores.max()) * 1e-12, torch.finfo(torch.float64).tiny)
+    return order[draw(scores.clamp(min=least), m, generator)[0]]
 
 
 def _scores(products: Products, members: Tensor, chosen: Tensor, share: Tensor, k: int) -> Tensor:
@@ -64,22 +66,6 @@ def _scores(products: Products, members: Tensor, chosen: Tensor, share: Tensor, 
     half = (root * vectors / (values + ridge).sqrt()).T
     explained = torch.cat([(half @ rows[:, part]).square().sum(0) for part in members.split(STRIP)])
     return ((products.diag[members] - explained) / ridge).clamp(0.0, 1.0)
-
-
-def _without_replacement(scores: Tensor, m: int, generator: torch.Generator) -> Tensor:
-    """m different places, each included with probability min(1, c score) for the c that makes these add up to m."""
-    weights = scores.clamp(min=max(float(scores.max()) * 1e-12, torch.finfo(torch.float64).tiny))
-    share = torch.zeros_like(weights)
-    sure = torch.zeros_like(weights, dtype=torch.bool)
-    while not bool(sure.all()):
-        share = torch.where(sure, 1.0, weights * ((m - int(sure.sum())) / float(weights[~sure].sum())))
-        if not bool((share[~sure] > 1.0).any()):
-            break
-        sure |= share >= 1.0
-    order = torch.randperm(len(scores), generator=generator).to(scores.device)
-    marks = _uniform(1, generator, scores) + torch.arange(m, device=scores.device)
-    places = torch.searchsorted(share[order].cumsum(0), marks, right=True)
-    return order[places.clamp(max=len(order) - 1)].unique()
 
 
 def _uniform(count: int, generator: torch.Generator, like: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
 from mercer.kernels.base import Kernel
 from mercer.operators import GramOperator, gram
+from mercer.solvers.drawing import draw
 from mercer.solvers.products import in_precision
 
 BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
@@ -174,6 +175,14 @@ class RowBlocks:
         return Block(kernel, self.targets[part], None if self.weights is None else self.weights[part])
 
     def sample(self, count: int, generator: torch.Generator) -> Block:
-        """`count` rows drawn without replacement, as one block; what a preconditioner can be built from."""
-        places = torch.randperm(len(self.X), generator=generator)[:count].sort().values
-        return self._block(places)
+        """`count` rows drawn in proportion to their weights, as one block; what a preconditioner can be built from.
+
+        Their weights are divided by the probabilities with which they were drawn, so that they stand for all rows.
+        """
+        if self.weights is None:
+            return self._block(torch.randperm(len(self.X), generator=generator)[:count].sort().values)
+        weighted = self.weights.nonzero().squeeze(1)
+        drawn, share = draw(self.weights[weighted], count, generator)
+        block = self._block(weighted[drawn])
+        assert block.weights is not None
+        return block._replace(weights=block.weights / share.to(block.weights))
