@@ -20,6 +20,11 @@ def duplicated_rows(seed=0):
     return torch.cat([X, X[:4]])
 
 
+def low_rank():
+    F = torch.randn(60, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    return F @ F.T
+
+
 def test_alpha_zero_is_the_pseudo_inverse():
     X = duplicated_rows()
     K = gram(Laplace(1.0), X)
@@ -98,6 +103,17 @@ def test_one_alpha_per_target_equals_cholesky_and_zero_may_be_among_them():
         torch.testing.assert_close(solution.value[:, j], expected, rtol=1e-8, atol=1e-8)
         torch.testing.assert_close(spectrum.inverse_diag(alphas)[:, j], spectrum.inverse_diag(alpha))
     assert "full rank 25" in solution.reason
+
+
+def test_an_alpha_below_rounding_is_treated_as_none_for_its_own_target_alone():
+    K, Y = low_rank(), torch.randn(60, 3, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    spectrum = Eigh().prepare(MatrixSystem(K))
+    found = spectrum.solve(Y, torch.tensor([1e-20, 1.0, 0.0]))
+    assert not found.converged
+    assert "below the rounding errors" in found.reason
+    torch.testing.assert_close(found.value[:, 0], spectrum.solve(Y[:, 0], 0.0).value)
+    torch.testing.assert_close(found.value[:, 1], spectrum.solve(Y[:, 1], 1.0).value)
+    assert spectrum.solve(K @ Y, 1e-20).converged
 
 
 def test_negative_eigenvalues_beyond_rounding_raise_and_rounding_is_clamped():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
-from mercer.kernels import Gaussian, Laplace
+from mercer.kernels import Gaussian, Laplace, Polynomial
 from mercer.operators import Weighted, gram
 from mercer.solvers import SOLVERS, Cholesky, Eigh, Solution, get_solver, ridge_solve
 from mercer.testing.solvers import MatrixSystem, check_solver, true_backward_error
@@ -220,6 +220,20 @@ def test_float32_systems_are_solved_in_float64():
         assert solution.value.dtype == torch.float64
         assert solution.converged
         torch.testing.assert_close(solution.value, reference, rtol=0, atol=tolerance * float(reference.abs().max()))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "eigh", "mixed_cholesky"])
+@pytest.mark.parametrize("offset", [0.0, 1e2, 1e4])
+def test_predictions_that_are_rounding_errors_are_reported(name, offset):
+    """Features far from zero give polynomial kernels so large values that alpha is lost beside them."""
+    X = torch.randn(200, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + offset
+    K, y = Polynomial(2)(X), X[:, 0].sin()
+    found = get_solver(name).solve(MatrixSystem(K), y, 1e-2)
+    off = float((K @ found.value + 1e-2 * found.value - y).norm() / y.norm())
+    assert off < 2.0
+    assert found.converged == (off < 1e-2)
+    assert found.converged == (offset < 1e4) or name == "mixed_cholesky"
+    assert found.converged or "larger alpha" in found.reason
 
 
 def test_unknown_solvers_and_bad_alphas_are_named():

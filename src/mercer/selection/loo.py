@@ -96,7 +96,7 @@ def loo_predictions(
     else:
         alphas = torch.as_tensor(0.0 if alpha is None else alpha, dtype=torch.float64, device=y.device)
         residuals = loo_residuals(
-            prepared.solve(b, alphas).value,
+            prepared.inverse_times(b, alphas),
             prepared.inverse_diag(alphas),
             alphas,
             weights,

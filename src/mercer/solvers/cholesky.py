@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
-from mercer.solvers.backward_error import BackwardError
+from mercer.solvers.backward_error import BackwardError, told
 from mercer.solvers.system import System, check_alpha, dense_float64, right_hand_sides
 
 TOLERANCE = 1e-10
@@ -137,9 +137,10 @@ class CholeskyFactor:
             return "the solution is not finite: the system is too close to singular, use a larger alpha"
         if residual > TOLERANCE:
             return "the system is close to singular: use a larger alpha or solver='eigh'"
-        if self.jitter and float(self.error.relative_residual(value, rhs).max()) > JITTERED_TOLERANCE:
+        missed = float(self.error.relative_residual(value, rhs).max())
+        if self.jitter and missed > JITTERED_TOLERANCE:
             return "the system is singular and only jitter made it solvable: use a larger alpha or solver='eigh'"
-        return ""
+        return told(missed)
 
 
 def inverse_diagonal(L: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
-from mercer.solvers.backward_error import BackwardError
+from mercer.solvers.backward_error import UNSOLVED, BackwardError, told
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, dense_float64, near_one, right_hand_sides
 
@@ -29,7 +29,8 @@ class Eigh:
 
     At alpha = 0 the inverse is the pseudo-inverse: eigenvalues up to `rank_tol` times the largest count as zero
     (default: n times the precision of the matrix), so a singular consistent system gets its solution of least norm
-    and an inconsistent one least squares. About 12 times the work of a Cholesky factorisation, and three n x n
+    and an inconsistent one least squares. An alpha > 0 below the rounding errors of A is treated so too where these
+    would swamp the solution, and reported. About 12 times the work of a Cholesky factorisation, and three n x n
     matrices while it runs.
 
     References: Golub and Van Loan, *Matrix Computations*, 2013, sections 5.5 and 8.3.
@@ -101,20 +102,34 @@ class Spectrum:
         n = len(self.values)
         rhs, scale = near_one(right_hand_sides(B, n).to(self.vectors.device))
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(rhs.device)
-        value = self.vectors @ (self.inverse_values(alphas) * (self.vectors.T @ rhs))
-        ridgeless = bool((alphas == 0).any())
-        missed = torch.where(alphas == 0, self.null_part(rhs), 0.0) if ridgeless else torch.zeros_like(rhs)
+        value = self.inverse_times(rhs, alphas)
+        cut, missed = alphas == 0, torch.zeros_like(rhs)
+        off = torch.where(cut, 0.0, self.error.relative_residual(value, rhs, alphas))
+        if bool((cut | (off > UNSOLVED)).any()):
+            outside = self.null_part(rhs)
+            share = column_norms(outside) / column_norms(rhs).clamp(min=torch.finfo(rhs.dtype).tiny)
+            lost = (off > UNSOLVED) & (off > share)
+            kept = (self.values > self.cutoff).unsqueeze(1) * self.inverse_values(alphas[lost])
+            value[:, lost] = self.vectors @ (kept * (self.vectors.T @ rhs[:, lost]))
+            cut, off = cut | lost, torch.where(lost, share, off)
+            missed = torch.where(cut, outside, 0.0)
         residual = float(self.error(value, rhs - missed, alphas).max())
         allowed = max(TOLERANCE, ROUNDING * self.precision)
-        worry = "" if residual <= TOLERANCE else self._worry(value, allowed)
+        words = ["" if residual <= TOLERANCE else self._worry(value, allowed), told(float(off.max()))]
+        if bool(cut.any()):
+            words.append(self._rank_decision(rhs, missed))
         return Solution(
             solver="eigh",
-            converged=residual <= allowed,
+            converged=residual <= allowed and float(off.max()) <= UNSOLVED,
             residual=residual,
             seconds=self.seconds + time.perf_counter() - started,
-            reason="; ".join(filter(None, [worry, self._rank_decision(rhs, missed) if ridgeless else ""])),
+            reason="; ".join(filter(None, words)),
             value=(value * scale).reshape(B.shape),
         )
+
+    def inverse_times(self, B: Tensor, alpha: float | Tensor) -> Tensor:
+        """(A + alpha I)^-1 B for B of shape (n, t), by the formula."""
+        return self.vectors @ (self.inverse_values(alpha) * (self.vectors.T @ B))
 
     def inverse_values(self, alpha: float | Tensor) -> Tensor:
         """1 / (lambda_j + alpha_k) as (n, k), with the pseudo-inverse where alpha is zero."""

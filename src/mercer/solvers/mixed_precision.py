@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.results import Solution
+from mercer.solvers.backward_error import told
 from mercer.solvers.cholesky import TOLERANCE, factorise_in_place
 from mercer.solvers.products import Products
 from mercer.solvers.scaling import column_norms
@@ -46,34 +47,37 @@ class MixedCholesky:
         products = Products.of(A)
         rhs, scale = near_one(right_hand_sides(B, products.n).to(products.device))
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
-        value, worst, steps, jitter = torch.zeros_like(rhs), 0.0, 0, 0.0
+        value, worst, missed, steps, jitter = torch.zeros_like(rhs), 0.0, 0.0, 0, 0.0
         for distinct in alphas.unique():
             columns = alphas == distinct
             part = self._solve(products, rhs[:, columns], float(distinct))
             value[:, columns] = part.value
-            worst, steps, jitter = max(worst, part.residual), max(steps, part.steps), max(jitter, part.jitter)
+            worst, missed = max(worst, part.residual), max(missed, part.missed)
+            steps, jitter = max(steps, part.steps), max(jitter, part.jitter)
+        worry = _worry(products) if worst > TOLERANCE else told(missed)
         return Solution(
             solver="mixed_cholesky",
-            converged=worst <= TOLERANCE,
+            converged=not worry,
             residual=worst,
             iterations=steps,
             seconds=time.perf_counter() - started,
             jitter=jitter,
-            reason="" if worst <= TOLERANCE else _worry(products),
+            reason=worry,
             value=(value * scale).reshape(B.shape),
         )
 
     def _solve(self, products: Products, rhs: Tensor, alpha: float) -> _Refined:
         factor, scale, norm, jitter = _factorise(products, alpha)
         value = torch.zeros_like(rhs)
-        best = _Refined(value, torch.inf, 0, jitter)
+        best = _Refined(value, torch.inf, 0.0, 0, jitter)
         for step in range(MAX_REFINEMENTS + 1):
             residual = rhs - products.matmul(value) - alpha * value
             size = norm * column_norms(value) + rhs.norm(dim=0)
             error = torch.where(size > 0, residual.norm(dim=0) / size, 0.0).nan_to_num(torch.inf, torch.inf)
             improved = float(error.max()) < 0.5 * best.residual
             if float(error.max()) < best.residual:
-                best = _Refined(value.clone(), float(error.max()), max(0, step - 1), jitter)
+                missed = torch.where(rhs.norm(dim=0) > 0, residual.norm(dim=0) / rhs.norm(dim=0), 0.0)
+                best = _Refined(value.clone(), float(error.max()), float(missed.max()), max(0, step - 1), jitter)
             if best.residual <= GOOD_ENOUGH or not improved:
                 break
             value = value + scale * _apply(factor, scale * residual)
@@ -84,6 +88,7 @@ class MixedCholesky:
 class _Refined:
     value: Tensor
     residual: float
+    missed: float
     steps: int
     jitter: float
 
