@@ -13,12 +13,14 @@ from torch import Tensor
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.solvers.pivoted_cholesky import NOISE, pivoted_cholesky
 from mercer.solvers.products import Products, generator_from
+from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import System
 
 EPS = torch.finfo(torch.float64).eps
-STEEP = 1e10  # largest eigenvalue over sigma from which Woodbury's difference leaves too much rounding error
+STEEP = 1e10  # largest eigenvalue over the scale of D from which Woodbury's difference leaves too much rounding error
 SKETCH_BLOCK = 128
 SOLVED_NUMBERS = 2**26
+CORE_NUMBERS = 2**23
 
 
 class Preconditioner(Protocol):
@@ -46,64 +48,54 @@ class Identity:
 class LowRank:
     r"""The preconditioner of a low-rank copy F F^T of A,
 
-    .. math:: P = F F^T + \sigma I, \qquad
-              \sigma P^{-1} = I - F (F^T F + \sigma I)^{-1} F^T, \qquad \sigma = \alpha + \tau,
+    .. math:: P = F F^T + D, \qquad D = \operatorname{diag}(\alpha + \tau_i), \qquad
+              P^{-1} = D^{-1} - D^{-1} F (I + F^T D^{-1} F)^{-1} F^T D^{-1},
 
-    in float64, with one matrix F of shape (n, r) and a small one for each alpha last asked for. The size `tail`
-    of the eigenvalues that the copy leaves out, tau, keeps them and the others together when alpha is far below both.
+    in float64, with one matrix F of shape (n, r) and a small one for each alpha last asked for. `tail`, tau, one number
+    or one for each row, stands for what the copy leaves out of A, also where alpha is far below that.
 
     References: Woodbury, *Inverting modified matrices*, 1950.
 
     >>> P = LowRank(torch.tensor([[3.0], [4.0]]).double())
-    >>> P.apply(torch.tensor([[3.0], [4.0]]).double(), torch.tensor([5.0]).double()).round(decimals=6)
-    tensor([[0.5000],
-            [0.6667]], dtype=torch.float64)
+    >>> P.inverse(torch.tensor([[3.0], [4.0]]).double(), 5.0).round(decimals=6)
+    tensor([[0.1000],
+            [0.1333]], dtype=torch.float64)
     """
 
     F: Tensor
-    tail: float = 0.0
+    tail: Tensor | float = 0.0
     note: str = ""
-    _shifted: dict[float, tuple[float, Tensor]] = field(default_factory=dict, repr=False)
+    _shifted: dict[float, Shifted] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def core(self) -> Tensor:
-        """F^T F."""
-        return self.F.mT @ self.F
+    def trace(self) -> float:
+        """That of F F^T."""
+        return float(torch.linalg.vector_norm(self.F)) ** 2
 
-    @cached_property
-    def largest(self) -> float:
-        """A bound of the largest eigenvalue of F F^T."""
-        return float(self.core.abs().sum(0).max()) if len(self.core) else 0.0
-
-    def shifted(self, alpha: float) -> tuple[float, Tensor]:
-        """Sigma, and the Cholesky factor of F^T F + sigma I; where rounding makes it fail, with a larger sigma."""
+    def shifted(self, alpha: float) -> Shifted:
+        """What P^-1 needs for that alpha; where rounding makes the factor fail, that of a larger D."""
         if alpha not in self._shifted:
-            sigma = max(alpha + self.tail, EPS * self.largest) or 1.0
-            while True:
-                matrix = self.core.clone()
-                matrix.diagonal().add_(sigma)
-                L, failed = torch.linalg.cholesky_ex(matrix)
-                if not int(failed):
-                    break
-                sigma *= 10
-            self._shifted[alpha] = sigma, L
+            rest = torch.full((len(self.F), 1), alpha, dtype=self.F.dtype, device=self.F.device)
+            rest += torch.as_tensor(self.tail).to(rest).reshape(-1, 1)
+            rest.clamp_(min=EPS * self.trace or 1.0)
+            while (found := Shifted.of(self.F, rest)) is None:
+                rest *= 10
+            self._shifted[alpha] = found
         return self._shifted[alpha]
 
     def log_determinant(self, alpha: float) -> float:
         """log det P."""
-        sigma, L = self.shifted(alpha)
-        n, r = self.F.shape
-        return (n - r) * math.log(sigma) + 2 * float(L.diagonal().log().sum())
+        shifted, r = self.shifted(alpha), self.F.shape[1]
+        return float(shifted.rest.log().sum() + 2 * shifted.L.diagonal().log().sum()) - r * math.log(shifted.scale)
 
     def root(self, V: Tensor, alpha: float) -> Tensor:
-        """[F, sqrt(sigma) I] V for V of shape (r + n, k): of covariance P where V is standard normal."""
-        sigma, _ = self.shifted(alpha)
+        """[F, D^(1/2)] V for V of shape (r + n, k): of covariance P where V is standard normal."""
         r = self.F.shape[1]
-        return torch.addmm(V[r:], self.F, V[:r], beta=sigma**0.5)
+        return torch.addmm(self.shifted(alpha).rest.sqrt() * V[r:], self.F, V[:r])
 
     def inverse(self, R: Tensor, alpha: float) -> Tensor:
         """P^-1 R."""
-        return self._apply(R, alpha) / self.shifted(alpha)[0]
+        return self._apply(R, alpha) / self.shifted(alpha).scale
 
     def apply(self, R: Tensor, alpha: Tensor) -> Tensor:
         distinct, group = alpha.unique(return_inverse=True)
@@ -117,18 +109,45 @@ class LowRank:
         return out
 
     def _apply(self, R: Tensor, alpha: float) -> Tensor:
-        sigma, L = self.shifted(alpha)
-        Z = self._outside(R, L)
-        if self.largest > STEEP * sigma:  # a step of refinement, since the difference has lost most digits
-            Z += self._outside(R - Z - self.F @ (self.F.mT @ Z) / sigma, L)
+        """P^-1 R times the scale of D."""
+        shifted = self.shifted(alpha)
+        Z = self._outside(R, shifted)
+        if shifted.steep:  # a step of refinement, since the difference has lost most digits
+            missed = R - (shifted.rest * Z + self.F @ (self.F.mT @ Z)) / shifted.scale
+            Z += self._outside(missed, shifted)
         return Z
 
-    def _outside(self, R: Tensor, L: Tensor) -> Tensor:
-        return torch.addmm(R, self.F, torch.cholesky_solve(self.F.mT @ R, L), alpha=-1.0)
+    def _outside(self, R: Tensor, shifted: Shifted) -> Tensor:
+        scaled = R * (shifted.scale / shifted.rest)
+        inside = self.F @ torch.cholesky_solve(self.F.mT @ scaled, shifted.L)
+        return scaled.addcmul_(inside, shifted.scale / shifted.rest, value=-1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted:
+    """D as a column `rest`, its mean s as `scale`, L with L L^T = F^T s D^-1 F + s I, and whether that is `steep`."""
+
+    rest: Tensor
+    scale: float
+    L: Tensor
+    steep: bool
+
+    @classmethod
+    def of(cls, F: Tensor, rest: Tensor) -> Shifted | None:
+        """From F and D; None where rounding makes the factor fail."""
+        scale, r = float(rest.mean()), F.shape[1]
+        core = F.new_zeros(r, r)
+        rows = max(r, CORE_NUMBERS // max(1, r))
+        for part, some in zip(F.split(rows), rest.split(rows), strict=True):
+            add_gram(core, part * (scale / some).sqrt())
+        steep = bool(core.abs().sum(0).amax() > STEEP * scale) if r else False
+        core.diagonal().add_(scale)
+        L, failed = torch.linalg.cholesky_ex(core)
+        return None if int(failed) else cls(rest, scale, L, steep)
 
 
 def pivoted_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0, enough: float = 0.0) -> LowRank:
-    """P = F F^T + (alpha + tail) I from a randomly pivoted Cholesky factor of A, which needs `rank` rows of it.
+    """P = F F^T + alpha I + tail from a randomly pivoted Cholesky factor of A, which needs `rank` rows of it.
 
     References: Díaz, Epperly, Frangella, Tropp and Webber, *Robust, randomized preconditioning for kernel ridge
     regression*, 2023.
@@ -139,15 +158,30 @@ def pivoted_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0
     """
     factor = pivoted_cholesky(A, rank, seed=seed, enough=enough)
     note = f"randomly pivoted Cholesky preconditioner of rank {factor.rank}"
-    return LowRank(factor.F, float(factor.left.mean()), note)
+    return LowRank(factor.F, tail_of(factor.left, Products.of(A).diag), note)
+
+
+def tail_of(left: Tensor, diag: Tensor) -> Tensor:
+    """What stands for A - F F^T, of which `left` is the diagonal: a third of that, two thirds of its mean.
+
+    The mean alone takes rows of little weight for heavy ones, `left` alone forgets that what is left has large
+    eigenvalues too. It is given to the rows by the roots of a_ii: rows with weights differ in these. Of what was tried
+    on real data with weights equal and not, this took the fewest iterations.
+
+    >>> tail_of(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 1.0]))
+    tensor([0.6667, 1.3333])
+    """
+    mean = diag.mean()
+    share = (diag / mean).sqrt() if float(mean) > 0 else torch.ones_like(diag)
+    return (left + 2 * left.mean() * share) / 3
 
 
 def preconditioner_at(A: System, pivots: Tensor) -> LowRank:
     """The preconditioner of the given pivots: smooth in what A depends on, and without the search for them.
 
     >>> from mercer.testing.solvers import MatrixSystem
-    >>> preconditioner_at(MatrixSystem(torch.eye(6)), torch.tensor([0, 4])).tail
-    0.66...
+    >>> preconditioner_at(MatrixSystem(torch.eye(6)), torch.tensor([0, 4])).tail[:2]
+    tensor([0.4444, 0.7778], dtype=torch.float64)
     """
     products = Products.of(A)
     columns = torch.empty(len(pivots), products.n, dtype=torch.float64, device=products.device)
@@ -158,7 +192,7 @@ def preconditioner_at(A: System, pivots: Tensor) -> LowRank:
         part.copy_(torch.linalg.solve_triangular(L, part, upper=False))
     left = (products.diag - sum_of_squares(columns)).clamp(min=0.0)
     note = f"pivoted Cholesky preconditioner of rank {len(pivots)}"
-    return LowRank(columns.mT, float(left.mean()), note)
+    return LowRank(columns.mT, tail_of(left, products.diag), note)
 
 
 def sum_of_squares(columns: Tensor) -> Tensor:
@@ -190,7 +224,7 @@ def nystrom_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0
     References: Frangella, Tropp and Udell, *Randomized Nyström preconditioning*, 2021, algorithms 2.1 and 5.1.
 
     >>> from mercer.testing.solvers import MatrixSystem
-    >>> torch.linalg.eigvalsh(nystrom_preconditioner(MatrixSystem(torch.eye(6)), rank=3).core).round(decimals=6)
+    >>> torch.linalg.svdvals(nystrom_preconditioner(MatrixSystem(torch.eye(6)), rank=3).F).round(decimals=6)
     tensor([1., 1., 1.], dtype=torch.float64)
     """
     products, generator = Products.of(A), generator_from(seed)
@@ -206,9 +240,8 @@ def nystrom_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0
         factor, info = torch.linalg.cholesky_ex((core + core.T) / 2)
         if int(info) == 0:
             F = torch.linalg.solve_triangular(factor.T, shifted, upper=True, left=False)
-            copy = LowRank(F, note=f"Nyström preconditioner of rank {rank}")
-            smallest = float(torch.linalg.eigvalsh(copy.core)[0]) - shift
-            return LowRank(F, max(smallest, 0.0), copy.note)
+            smallest = float(torch.linalg.eigvalsh(F.mT @ F)[0]) - shift
+            return LowRank(F, max(smallest, 0.0), f"Nyström preconditioner of rank {rank}")
         shift *= 10
     if scale == 0:
         return LowRank(image, note="Nyström preconditioner of rank 0")
