@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mercer.solvers.drawing import draw
+from mercer.solvers.drawing import draw_different
 
 WEIGHTS = {
     "equal": torch.ones(50),
@@ -18,7 +18,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("count", [1, 10, 49, 50, 80])
 def test_as_many_different_rows_as_asked_for(weights, count):
-    places, share = draw(weights, count, torch.Generator().manual_seed(0))
+    places, share = draw_different(weights, count, torch.Generator().manual_seed(0))
     assert len(places) == len(share) == min(count, 50)
     assert torch.equal(places, places.unique())
     assert 0 < float(share.min()) <= float(share.max()) <= 1.0
@@ -28,7 +28,7 @@ def test_rows_are_drawn_as_often_as_their_probabilities_say():
     weights, generator = WEIGHTS["skewed"], torch.Generator().manual_seed(0)
     often, said = torch.zeros(50), torch.full((50,), float("nan"))
     for _ in range(4000):
-        places, share = draw(weights, 10, generator)
+        places, share = draw_different(weights, 10, generator)
         often[places] += 1 / 4000
         said[places] = share.float()
     expected = said.nan_to_num(0.0)
@@ -38,4 +38,4 @@ def test_rows_are_drawn_as_often_as_their_probabilities_say():
 
 
 def test_no_rows_are_drawn_from_none():
-    assert [len(found) for found in draw(torch.ones(0), 5, torch.Generator())] == [0, 0]
+    assert [len(found) for found in draw_different(torch.ones(0), 5, torch.Generator())] == [0, 0]

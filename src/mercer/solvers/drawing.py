@@ -1,4 +1,4 @@
-"""Rows drawn without replacement, some more likely than others."""
+"""Rows drawn at random, some more likely than others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def draw(weights: Tensor, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_different(weights: Tensor, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     r"""Places of `count` different rows, in order, and the probabilities with which they were taken,
 
     .. math:: p_i = \min(1, c\, w_i), \qquad \textstyle\sum_i p_i = \text{count}.
@@ -14,7 +14,7 @@ def draw(weights: Tensor, count: int, generator: torch.Generator) -> tuple[Tenso
     So a sum over all rows is estimated by the sum over those drawn, each divided by its probability. All weights must
     be positive. Systematic sampling in random order: Madow, *On the theory of systematic sampling*, 1949.
 
-    >>> draw(torch.tensor([1.0, 1.0, 100.0]), 2, torch.Generator().manual_seed(0))
+    >>> draw_different(torch.tensor([1.0, 1.0, 100.0]), 2, torch.Generator().manual_seed(0))
     (tensor([1, 2]), tensor([0.5000, 1.0000], dtype=torch.float64))
     """
     weights, count = weights.to(torch.float64), min(count, len(weights))
@@ -31,3 +31,15 @@ def draw(weights: Tensor, count: int, generator: torch.Generator) -> tuple[Tenso
     places = torch.searchsorted(share[order].cumsum(0), marks, right=True)
     places = order[places.clamp(max=len(order) - 1)].unique()
     return places, share[places]
+
+
+def draw_independently(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """`count` places drawn independently with probabilities proportional to `weights`.
+
+    >>> draw_independently(torch.tensor([0.0, 1.0, 0.0]), 3, torch.Generator().manual_seed(0))
+    tensor([1, 1, 1])
+    """
+    cumulative = weights.cumsum(0)
+    uniform = torch.rand(count, generator=generator, dtype=torch.float64).to(weights.device)
+    places = torch.searchsorted(cumulative, uniform * cumulative[-1], right=True)
+    return places.clamp(max=int(weights.nonzero()[-1]))

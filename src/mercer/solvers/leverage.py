@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from mercer.solvers.drawing import draw
+from mercer.solvers.drawing import draw_different
 from mercer.solvers.products import Products
 from mercer.solvers.system import System
 
@@ -51,7 +51,7 @@ def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
         picked[scores.argmax()] = True
         chosen, share = members[picked], probability[picked]
     least = max(float(scores.max()) * 1e-12, torch.finfo(torch.float64).tiny)
-    return order[draw(scores.clamp(min=least), m, generator)[0]]
+    return order[draw_different(scores.clamp(min=least), m, generator)[0]]
 
 
 def _scores(products: Products, members: Tensor, chosen: Tensor, share: Tensor, k: int) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.solvers.drawing import draw_independently
 from mercer.solvers.products import Products, generator_from
 from mercer.solvers.system import System
 
@@ -69,7 +70,8 @@ def pivoted_cholesky(
     pivots: list[Tensor] = []
     k = 0
     while k < rank and float(left.sum()) > enough:
-        proposed = left.argmax().reshape(1) if how == "greedy" else draw(left, min(size, rank - k), generator)
+        count = min(size, rank - k)
+        proposed = left.argmax().reshape(1) if how == "greedy" else draw_independently(left, count, generator)
         rows = products.rows(proposed)
         rows.addmm_(columns[:k, proposed].T, columns[:k], alpha=-1.0)
         accepted, corner = _accept(rows[:, proposed].cpu(), noise[proposed].cpu(), generator)
@@ -91,14 +93,6 @@ def pivoted_cholesky(
         k += len(new)
     found = torch.cat(pivots) if pivots else torch.empty(0, dtype=torch.long, device=products.device)
     return PivotedCholesky(columns[:k].T, found, left)
-
-
-def draw(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """`count` places drawn independently with probabilities proportional to `weights`."""
-    cumulative = weights.cumsum(0)
-    uniform = torch.rand(count, generator=generator, dtype=torch.float64).to(weights.device)
-    places = torch.searchsorted(cumulative, uniform * cumulative[-1], right=True)
-    return places.clamp(max=int(weights.nonzero()[-1]))
 
 
 def _accept(corner: Tensor, noise: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:

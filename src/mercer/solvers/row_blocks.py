@@ -16,7 +16,7 @@ from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
 from mercer.kernels.base import Kernel
 from mercer.operators import GramOperator, gram
-from mercer.solvers.drawing import draw
+from mercer.solvers.drawing import draw_different
 from mercer.solvers.products import in_precision
 
 BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
@@ -182,7 +182,7 @@ class RowBlocks:
         if self.weights is None:
             return self._block(torch.randperm(len(self.X), generator=generator)[:count].sort().values)
         weighted = self.weights.nonzero().squeeze(1)
-        drawn, share = draw(self.weights[weighted], count, generator)
-        block = self._block(weighted[drawn])
+        drawn, share = draw_different(self.weights[weighted], count, generator)
+        block = self._block(weighted[drawn].cpu())
         assert block.weights is not None
         return block._replace(weights=block.weights / share.to(block.weights))
