@@ -193,6 +193,27 @@ def test_few_rows_with_most_of_the_weight_do_not_slow_falkon_down(spread, among_
     assert found.converged
 
 
+def weighted_fit(weights, n=8000, m=200):
+    X = Points(sample(n))
+    kernel, Z = Matern(nu=1.5), X.take(slice(0, m))
+    blocks = RowBlocks(kernel, X, Z, X.values[:, :1].sin(), weights)
+    return Falkon(among_rows=True).solve(blocks, kernel(Z.values), 1e-2)
+
+
+def test_one_heavy_row_does_not_make_heavy_landmarks():
+    plain = weighted_fit(None)
+    found = weighted_fit(torch.ones(8000).double().index_fill(0, torch.tensor([7000]), 1e6))
+    assert found.converged
+    assert found.iterations <= plain.iterations + 2
+
+
+def test_rows_without_weight_do_not_count():
+    """The others are few enough to be taken all, which leaves nothing to iterate."""
+    found = weighted_fit((torch.arange(8000) < 1600).double())
+    assert found.converged
+    assert found.iterations <= 2
+
+
 def test_a_sample_by_weight_stands_for_all_rows():
     """Sums over it are unbiased, and rows without weight are left out."""
     weights = torch.linspace(0.0, 3.0, 300).double().square()

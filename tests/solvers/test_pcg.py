@@ -146,6 +146,15 @@ def test_a_preconditioner_of_a_steep_spectrum_keeps_its_small_answers():
     torch.testing.assert_close(inside[1:, 0], torch.tensor([1.0 / 10001.0, 0.5]).double(), rtol=1e-6, atol=0)
 
 
+def test_a_steep_preconditioner_is_refined_with_its_own_diagonal():
+    U = torch.linalg.qr(sample(50, 3)).Q
+    P = LowRank(U * torch.tensor([1e13, 1e4, 1.0]).double().sqrt(), torch.linspace(0.1, 3.0, 50).double())
+    R = sample(50, 2, seed=5)
+    Z = P.inverse(R, 0.0)
+    missed = R - P.tail.unsqueeze(1) * Z - P.F @ (P.F.T @ Z)
+    assert float(missed.norm() / R.norm()) < 1e-3
+
+
 def test_a_preconditioner_of_a_singular_factor_without_alpha_is_still_positive():
     F = torch.ones(6, 3).double()
     R = sample(6, 2, seed=4)

@@ -11,6 +11,8 @@ import torch
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Laplace, Polynomial
 from mercer.operators import gram
+from mercer.selection.alpha import select_alpha
+from mercer.selection.loo import loo_predictions
 from mercer.solvers import Cholesky, Eigh
 from mercer.testing.solvers import MatrixSystem
 
@@ -114,6 +116,26 @@ def test_an_alpha_below_rounding_is_treated_as_none_for_its_own_target_alone():
     torch.testing.assert_close(found.value[:, 0], spectrum.solve(Y[:, 0], 0.0).value)
     torch.testing.assert_close(found.value[:, 1], spectrum.solve(Y[:, 1], 1.0).value)
     assert spectrum.solve(K @ Y, 1e-20).converged
+
+
+def test_an_alpha_below_rounding_does_no_harm_where_the_others_explain_the_targets():
+    K = low_rank()
+    noise = torch.randn(60, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    b = K[:, 0] / K[:, 0].norm() + 1e-4 * noise[:, 0]
+    found = Eigh().solve(MatrixSystem(K), b, 1e-20)
+    assert found.converged
+    torch.testing.assert_close(found.value, Eigh().solve(MatrixSystem(K), b, 0.0).value)
+
+
+def test_leave_one_out_of_an_alpha_below_rounding_is_that_of_least_squares():
+    K = low_rank()
+    y = torch.randn(60, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    Q = torch.linalg.svd(K).U[:, :5]
+    expected = y - (y - Q @ (Q.T @ y)) / (1 - Q.square().sum(1))
+    spectrum = Eigh().prepare(MatrixSystem(K))
+    torch.testing.assert_close(loo_predictions(spectrum, y, alpha=1e-20), expected)
+    error = (y - expected).square().mean()
+    torch.testing.assert_close(select_alpha(spectrum, y, alphas=[1e-20, 0.0]).errors.squeeze(), error.expand(2))
 
 
 def test_negative_eigenvalues_beyond_rounding_raise_and_rounding_is_clamped():

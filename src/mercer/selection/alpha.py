@@ -107,18 +107,19 @@ def select_alpha(
     w = positive_weights(weights, y)
     path = check_path(alphas, float(spectrum.values[-1])).to(y.device)
     b = w.sqrt().unsqueeze(1) * y
-    inverse = spectrum.inverse_values(path)
-    diagonal = spectrum.inverse_diag(path).unsqueeze(2)
+    distinct = spectrum.distinct(path)
+    inverse = spectrum.inverse_values(distinct)
+    diagonal = spectrum.inverse_diag(distinct).unsqueeze(2)
     rotated = spectrum.vectors.T @ b
     width = max(1, entries_at_once(memory_budget, y.device) // inverse.numel())
-    ridgeless = bool((path == 0).any())
+    ridgeless = bool((distinct == 0).any())
     null_diag = spectrum.null_diag().reshape(-1, 1, 1) if ridgeless else None
     errors = []
     for targets, part in zip(rotated.split(width, dim=1), b.split(width, dim=1), strict=True):
         filtered = (inverse.unsqueeze(2) * targets.unsqueeze(1)).flatten(1)
         x = (spectrum.vectors @ filtered).reshape(*inverse.shape, -1)
         null_part = spectrum.null_part(part).unsqueeze(1) if ridgeless else None
-        errors.append(error_of(x, diagonal, path.unsqueeze(1), w, null_part=null_part, null_diag=null_diag))
+        errors.append(error_of(x, diagonal, distinct.unsqueeze(1), w, null_part=null_part, null_diag=null_diag))
     return best_alpha(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
 
 

@@ -94,7 +94,8 @@ def loo_predictions(
     if isinstance(prepared, CholeskyFactor):
         residuals = loo_residuals(prepared.solve(b).value, prepared.inverse_diag(), prepared.alpha, weights)
     else:
-        alphas = torch.as_tensor(0.0 if alpha is None else alpha, dtype=torch.float64, device=y.device)
+        given = torch.as_tensor(0.0 if alpha is None else alpha, dtype=torch.float64, device=y.device)
+        alphas = prepared.distinct(given)
         residuals = loo_residuals(
             prepared.inverse_times(b, alphas),
             prepared.inverse_diag(alphas),

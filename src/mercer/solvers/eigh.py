@@ -29,8 +29,8 @@ class Eigh:
 
     At alpha = 0 the inverse is the pseudo-inverse: eigenvalues up to `rank_tol` times the largest count as zero
     (default: n times the precision of the matrix), so a singular consistent system gets its solution of least norm
-    and an inconsistent one least squares. An alpha > 0 below the rounding errors of A is treated so too where these
-    would swamp the solution, and reported. About 12 times the work of a Cholesky factorisation, and three n x n
+    and an inconsistent one least squares. An alpha > 0 that rounding hides beside A counts as zero, which is
+    reported where it matters. About 12 times the work of a Cholesky factorisation, and three n x n
     matrices while it runs.
 
     References: Golub and Van Loan, *Matrix Computations*, 2013, sections 5.5 and 8.3.
@@ -102,30 +102,28 @@ class Spectrum:
         n = len(self.values)
         rhs, scale = near_one(right_hand_sides(B, n).to(self.vectors.device))
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(rhs.device)
-        value = self.inverse_times(rhs, alphas)
-        cut, missed = alphas == 0, torch.zeros_like(rhs)
-        off = torch.where(cut, 0.0, self.error.relative_residual(value, rhs, alphas))
-        if bool((cut | (off > UNSOLVED)).any()):
-            outside = self.null_part(rhs)
-            share = column_norms(outside) / column_norms(rhs).clamp(min=torch.finfo(rhs.dtype).tiny)
-            lost = (off > UNSOLVED) & (off > share)
-            kept = (self.values > self.cutoff).unsqueeze(1) * self.inverse_values(alphas[lost])
-            value[:, lost] = self.vectors @ (kept * (self.vectors.T @ rhs[:, lost]))
-            cut, off = cut | lost, torch.where(lost, share, off)
-            missed = torch.where(cut, outside, 0.0)
+        distinct = self.distinct(alphas)
+        value = self.inverse_times(rhs, distinct)
+        cut = distinct == 0
+        missed = torch.where(cut, self.null_part(rhs), 0.0) if bool(cut.any()) else torch.zeros_like(rhs)
+        off = float(torch.where(alphas == 0, 0.0, self.error.relative_residual(value, rhs, alphas)).max())
         residual = float(self.error(value, rhs - missed, alphas).max())
         allowed = max(TOLERANCE, ROUNDING * self.precision)
-        words = ["" if residual <= TOLERANCE else self._worry(value, allowed), told(float(off.max()))]
+        words = ["" if residual <= TOLERANCE else self._worry(value, allowed), told(off)]
         if bool(cut.any()):
             words.append(self._rank_decision(rhs, missed))
         return Solution(
             solver="eigh",
-            converged=residual <= allowed and float(off.max()) <= UNSOLVED,
+            converged=residual <= allowed and off <= UNSOLVED,
             residual=residual,
             seconds=self.seconds + time.perf_counter() - started,
             reason="; ".join(filter(None, words)),
             value=(value * scale).reshape(B.shape),
         )
+
+    def distinct(self, alphas: Tensor) -> Tensor:
+        """The alphas, with those that rounding errors of float64 hide beside A counted as zero."""
+        return torch.where(alphas < torch.finfo(torch.float64).eps * self.values[-1], 0.0, alphas)
 
     def inverse_times(self, B: Tensor, alpha: float | Tensor) -> Tensor:
         """(A + alpha I)^-1 B for B of shape (n, t), by the formula."""

@@ -46,7 +46,6 @@ def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
         members = order[: math.ceil(n / 2**level)]
         scores = _scores(products, members, chosen, share, math.ceil(m / (4 * oversampling)))
         probability = (oversampling * scores).clamp(1e-12, 1.0)
-        probability *= min(1.0, 2 * m / float(probability.sum()))
         picked = _uniform(len(members), generator, scores) < probability
         picked[scores.argmax()] = True
         chosen, share = members[picked], probability[picked]
