@@ -60,3 +60,15 @@ def test_indefinite_systems_are_refused():
     A = MatrixSystem(torch.tensor([[1.0, 2.0], [2.0, 1.0]]).double())
     with pytest.raises(NotPositiveDefiniteError, match="not positive definite in float32"):
         MixedCholesky().solve(A, torch.ones(2), 0.1)
+
+
+def test_a_small_backward_error_with_wrong_predictions_is_not_called_converged():
+    generator = torch.Generator().manual_seed(0)
+    X = torch.randn(200, 5, generator=generator, dtype=torch.float64)
+    s = torch.randn(200, generator=generator, dtype=torch.float64).mul(2.5).exp()
+    K, b = s.unsqueeze(1) * (X @ X.T) * s, s * X[:, 0].sin()
+    found = MixedCholesky().solve(MatrixSystem(K), b, 1e-8)
+    assert float((b - K @ found.value - 1e-8 * found.value).norm() / b.norm()) > 1e-2
+    assert found.residual <= 1e-10
+    assert not found.converged
+    assert "float32 factor" in found.reason

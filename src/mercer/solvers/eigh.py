@@ -29,9 +29,8 @@ class Eigh:
 
     At alpha = 0 the inverse is the pseudo-inverse: eigenvalues up to `rank_tol` times the largest count as zero
     (default: n times the precision of the matrix), so a singular consistent system gets its solution of least norm
-    and an inconsistent one least squares. An alpha > 0 that rounding hides beside A counts as zero, which is
-    reported where it matters. About 12 times the work of a Cholesky factorisation, and three n x n
-    matrices while it runs.
+    and an inconsistent one least squares. An alpha > 0 that rounding hides beside A counts as zero, which is reported
+    where it matters. About 12 times the work of a Cholesky factorisation, and three n x n matrices while it runs.
 
     References: Golub and Van Loan, *Matrix Computations*, 2013, sections 5.5 and 8.3.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.results import Solution
-from mercer.solvers.backward_error import told
+from mercer.solvers.backward_error import UNSOLVED
 from mercer.solvers.cholesky import TOLERANCE, factorise_in_place
 from mercer.solvers.products import Products
 from mercer.solvers.scaling import column_norms
@@ -54,15 +54,15 @@ class MixedCholesky:
             value[:, columns] = part.value
             worst, missed = max(worst, part.residual), max(missed, part.missed)
             steps, jitter = max(steps, part.steps), max(jitter, part.jitter)
-        worry = _worry(products) if worst > TOLERANCE else told(missed)
+        converged = worst <= TOLERANCE and missed <= UNSOLVED
         return Solution(
             solver="mixed_cholesky",
-            converged=not worry,
+            converged=converged,
             residual=worst,
             iterations=steps,
             seconds=time.perf_counter() - started,
             jitter=jitter,
-            reason=worry,
+            reason="" if converged else _worry(products),
             value=(value * scale).reshape(B.shape),
         )
 

@@ -31,12 +31,13 @@ ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be 
 class PCG:
     r"""Solve (A + alpha I) X = B by conjugate gradients on
 
-    .. math:: P^{-1} (A + \alpha I)\, x = P^{-1} b, \qquad P = F F^T + \alpha I,
+    .. math:: P^{-1} (A + \alpha I)\, x = P^{-1} b, \qquad P = F F^T + D,
 
-    with products A V alone: the matrix is never stored. All right-hand sides share each product, with one alpha or one
-    per column, and those that have converged are dropped. It stops on the true residual |b - (A + alpha I) x| / |b|,
-    computed anew every 10 iterations; scalars and vectors are float64 also where products are float32, and a solve that
-    float32 cannot bring to `tol` ends with the best it reached and says so.
+    where D is alpha and what the low-rank copy F F^T leaves out of A. It takes products A V alone: the matrix is never
+    stored. All right-hand sides share each product, with one alpha or one per column, and those that have converged are
+    dropped. It stops on the true residual |b - (A + alpha I) x| / |b|, computed anew every 10 iterations; scalars and
+    vectors are float64 also where products are float32, and a solve that float32 cannot bring to `tol` ends with the
+    best it reached and says so.
 
     Parameters
     ----------
