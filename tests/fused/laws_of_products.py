@@ -67,6 +67,18 @@ def test_spans_cover_all_and_none_is_too_long(tiles: int, length: int) -> None:
     assert span <= fused.launch.SPAN
 
 
+@pytest.mark.parametrize("t", [2, 20, 40, 100])
+@pytest.mark.parametrize(
+    ("kernel", "d"),
+    [(Gaussian() + Laplace(2.0) * Linear(1.0), 60), (Gaussian() + Matern(1.5, 2.0) * Linear(1.0), 90), (Laplace(), 90)],
+)
+def test_many_columns_of_many_features(kernel: Kernel, d: int, t: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, z = points(normal(70, d, 0)), points(normal(140, d, 1))
+    assert product_error(kernel, x, z, t) < TOLERANCE
+    monkeypatch.setattr(fused.samples, "truncation_harms", lambda *_: True)  # as where points cluster
+    assert product_error(kernel, x, z, t) < TOLERANCE
+
+
 @pytest.mark.parametrize("seed", range(50))
 def test_random_compositions_equal_float64(seed: int) -> None:
     kernel = random_kernel(np.random.default_rng(seed), 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from triton.compiler import ASTSource, make_backend  # noqa: E402
 from triton.runtime.jit import JITFunction, create_function_from_signature  # noqa: E402
 
 from mercer.core.arrays import as_points  # noqa: E402
-from mercer.kernels import Gaussian, Kernel, Laplace  # noqa: E402
+from mercer.kernels import Gaussian, Kernel, Laplace, Linear  # noqa: E402
 from mercer.operators.backends.fused import kernels, pack, samples, support  # noqa: E402
 from mercer.operators.backends.fused.formulas import reduced  # noqa: E402
 from mercer.operators.backends.fused.layout import layout  # noqa: E402
@@ -23,7 +24,10 @@ from mercer.operators.backends.fused.profile import profile  # noqa: E402
 from mercer.operators.backends.fused.source import Featurewise, Products, functions, source  # noqa: E402
 from mercer.operators.backends.fused.tiles import pad_of, tile  # noqa: E402
 
+TARGET = GPUTarget("cuda", 90, 32)
+BACKEND = make_backend(TARGET)
 SHARED_MEMORY = 227 * 1024
+Launch = tuple[Any, dict[str, Any], dict[str, Any], Any, dict[str, Any]]  # of a function, with options, values, kinds
 POINTERS = dict.fromkeys("ABPQCVY", "*fp32") | {"A": "*fp16", "B": "*fp16", "FLAGS": "*i8"}
 NUMBERS = dict.fromkeys(("n", "m", "span", "spans", "count"), "i32")
 
@@ -54,7 +58,7 @@ def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False, mirror: b
         constexprs={(names.index(name),): value for name, value in fixed.items()},
         attrs={(names.index(name),): [["tt.divisibility", 16]] for name in types},
     )
-    return triton.compile(program, target=GPUTarget("cuda", 90, 32), options={"num_warps": size.warps})
+    return triton.compile(program, target=TARGET, options={"num_warps": size.warps})
 
 
 @pytest.fixture(autouse=True)
@@ -89,36 +93,65 @@ def test_a_gaussian_is_one_product_and_one_exponential() -> None:
     assert loop.count("elementwise_inline_asm") == 1
 
 
-@pytest.mark.parametrize(("d", "largest"), [(3, 30_000), (300, 1_000)])
-def test_samples_of_other_sizes_compile_nothing(d: int, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches are only recorded, by what Triton would look up a compiled loop with."""
-    backend = make_backend(GPUTarget("cuda", 90, 32))
-    loops: set[tuple[str, str]] = set()
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch]:
+    """Launches are only recorded."""
+    found: list[Launch] = []
 
     def record(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
-        values, kinds, _ = create_function_from_signature(self.signature, self.params, backend)(*args, **options)
+        values, kinds, more = create_function_from_signature(self.signature, self.params, BACKEND)(*args, **options)
         if self is pack.norms:
             values["OUT"].fill_(1.0)
         if "FLAGS" in values:
             values["FLAGS"].zero_()
-        loops.add((self.fn.__name__, str(kinds)))
+        found.append((self, options, values, kinds, more))
 
-    def multiply(n: int, m: int) -> None:
+    monkeypatch.setattr(JITFunction, "run", record)
+    monkeypatch.setattr(support, "interpreted", lambda: True)
+    monkeypatch.setattr(samples, "truncation_harms", lambda *_: False)  # a choice by the data, not by their number
+    return found
+
+
+@pytest.mark.parametrize(("d", "largest"), [(3, 30_000), (300, 1_000)])
+def test_samples_of_other_sizes_compile_nothing(d: int, largest: int, launches: list[Launch]) -> None:
+    def multiply(n: int, m: int) -> set[tuple[str, str]]:
+        """By what Triton would look up a compiled loop with."""
+        launches.clear()
         x, z = (points(normal(count + 1, d, seed)[:count]) for seed, count in enumerate((n, m)))
         for t in ((), (3,)):
             gram(Gaussian(), x, z).product(columns(m, *t))
         gram(Gaussian(), z, z, symmetric=True).product(columns(m))
         gram(Gaussian(), x, z).block(torch.arange(n), torch.arange(m)[:2])
+        return {(function.fn.__name__, str(kinds)) for function, _, _, kinds, _ in launches}
 
-    monkeypatch.setattr(JITFunction, "run", record)
-    monkeypatch.setattr(support, "interpreted", lambda: True)
-    monkeypatch.setattr(samples, "truncation_harms", lambda *_: False)  # a choice by the data, not by their number
-    multiply(70, 300)
-    known = set(loops)
+    known = multiply(70, 300)
     assert len(known) > 5
     for n, m in ((64, 256), (1, 300), (70, 2), (largest, 500), (500, largest), (500, 4096)):
-        multiply(n, m)
-        assert loops == known
+        assert multiply(n, m) == known
+
+
+WIDE = Gaussian() + Laplace(2.0) * Linear(1.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "d", "careful", "t"),
+    [(Gaussian(), 90, True, 20), (Laplace(), 60, True, 20), (WIDE, 60, False, 2), (WIDE, 90, False, 100)],
+)
+def test_no_shared_memory_is_read_in_two_layouts(
+    kernel: Kernel, d: int, careful: bool, t: int, launches: list[Launch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else ptxas 12.8 takes the address of one of them from a register that was never written."""
+    monkeypatch.setattr(samples, "truncation_harms", lambda *_: careful)
+    gram(kernel, points(normal(70, d, 0)), points(normal(50, d, 1))).product(columns(50, t))
+    function, options, values, kinds, more = next(found for found in launches if found[0] is kernels.product_many)
+    settings, types, constants, hints = function._pack_args(BACKEND, options, values, kinds, more)
+    program = triton.compile(ASTSource(function, types, constants, hints), target=TARGET, options=settings.__dict__)
+    layouts: dict[str, set[int]] = {}
+    for place, descriptor in re.findall(r"(?:or\.b64|add\.s64)\s+%rd\d+, (%rd\d+), (-?\d{10,});", program.asm["ptx"]):
+        layouts.setdefault(place, set()).add(int(descriptor) >> 32)
+    assert len(layouts) > 2
+    assert all(len(found) == 1 for found in layouts.values())
+    assert program.metadata.shared <= SHARED_MEMORY
 
 
 @pytest.mark.parametrize("d", [3, 32, 90, 300, 784])

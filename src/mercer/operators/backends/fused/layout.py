@@ -18,7 +18,7 @@ float32 and truncate, so the order of the columns matters. Five precisions:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 CONCATENATED_COLUMNS = 64
 """Up to here the terms lie side by side in one block and take one product; wider ones are stored once and reused."""
@@ -83,9 +83,37 @@ class Layout:
         return sum(self.shared(a, b) for pairs in self.passes for a, b in pairs)
 
     @property
+    def held(self) -> int:
+        """Columns of a sample on the chip: a block lies there once for each of the ways in which products cut it.
+
+        >>> layout(40, "split").width, layout(40, "split").held
+        (112, 160)
+        """
+        parts = {(a, piece) for pairs in self.passes for a, b in pairs for piece in pieces(self.shared(a, b))}
+        return sum(size for _, (_, size) in parts)
+
+    @property
     def sums(self) -> int:
         """Tiles of float32 sums."""
         return 1 if self.resident else len(self.passes) + self.rounded
+
+    @cached_property
+    def sums_after(self) -> tuple[int, ...]:
+        """For each feature read in chunks, the partial sums of 16 columns from that of its leading terms to the end.
+
+        >>> layout(784, "bare").sums_after[::256]
+        (139, 91, 43, 1)
+        """
+        found: dict[float, int] = {}
+        done = 0
+        for start in range(0, self.blocks[0].width, CHUNK):
+            for a, b in (pair for pairs in self.passes for pair in pairs):
+                for at in range(start, start + CHUNK, 16):
+                    columns = self.blocks[a].left[at : at + 16], self.blocks[b].right[at : at + 16]
+                    pairs = list(zip(*columns, strict=True))
+                    found |= {left[1]: done for left, right in pairs if left[0] == right[0] == HI}
+                    done += any(ZERO not in pair for pair in pairs)
+        return tuple(done - found[i] for i in range(len(found)))
 
     def shared(self, a: int, b: int) -> int:
         """Columns that two blocks have in common; a wider one ends in columns that meet only zeros."""

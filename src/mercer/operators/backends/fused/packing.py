@@ -16,14 +16,14 @@ from mercer.operators.backends.fused.tiles import interpreted
 class Scaling:
     """Rows become y = (x - shift) scale, and a pair's statistic `right` y.y', with the squared norms of both if any.
 
-    The columns of the right operand are multiplied by `right`, a power of two, and by `gain` before they are rounded;
-    `step` is the grid of the leading terms, 0 for plain fp16 numbers.
+    The columns of the right operand are multiplied by `right`, a power of two, and by `gain`, one number or one for
+    each feature, before they are rounded; `step` is the grid of the leading terms, 0 for plain fp16 numbers.
     """
 
     shift: Tensor
     scale: Tensor
     right: float
-    gain: float = 1.0
+    gain: float | Tensor = 1.0
     step: float = 0.0
 
 

@@ -12,6 +12,9 @@ PAD, CHUNKED_PAD, INTERPRETED_PAD = 128, 256, 64
 chip, where they are read in chunks, and in Triton's interpreter.
 """
 
+SHARED_MEMORY = 220 * 1024
+"""Bytes of shared memory that a program may fill."""
+
 CHUNKS_ON_CHIP = 100 * 1024
 """Half-precision numbers of chunks that shared memory holds, beside what else is there."""
 
@@ -63,7 +66,7 @@ def tile(layouts: list[Layout], t: int, *, roots: bool, longer: bool = False, mi
     if not all(grid.resident for grid in layouts):
         return _chunked(sums, sum(len(grid.blocks) for grid in layouts), t)
     if t > 1:
-        return _many(sum(grid.width for grid in layouts), t)
+        return _many(sum(grid.held for grid in layouts), t)
     if sums == 0:
         return Tile(16, 128, warps=2, STAGES=1, FOLD=1, spans=8)
     if sums > 1:
@@ -91,10 +94,20 @@ def _mirrored(layouts: list[Layout], sums: int, roots: bool) -> Tile:
     return Tile(128, 64, STAGES=2, POLY=2 if roots else 1, registers=128)
 
 
-def _many(width: int, t: int) -> Tile:
-    if t <= 16 or width > 256:
-        return Tile(64, 64, STAGES=2 if width <= 256 else 1)
-    return Tile(128, 64, warps=8, STAGES=2 if width <= 128 else 1)
+def _many(held: int, t: int) -> Tile:
+    """Always two stages: with one, V takes the place of columns in shared memory that are laid out otherwise, whose
+    address the assembler ptxas 12.8 (Triton 3.6 and 3.7) then loses.
+    """
+    sizes = [Tile(64, 64, STAGES=2), Tile(64, 32, STAGES=2)]
+    if t > 16 and held <= 256:
+        sizes.insert(0, Tile(128, 64, warps=8, STAGES=2))
+    return next(size for size in sizes if _shared_by_many(size, held, t) <= SHARED_MEMORY)
+
+
+def _shared_by_many(size: Tile, held: int, t: int) -> int:
+    """Bytes of a tile's rows, of its columns and of their part of V in three terms, the last two for each stage."""
+    columns = max(16, 1 << (t - 1).bit_length())
+    return 2 * size.BM * held + 2 * size.STAGES * size.BN * (held + 3 * columns)
 
 
 def _chunked(sums: int, blocks: int, t: int) -> Tile:
