@@ -52,6 +52,7 @@ SPEED: list[tuple[Kernel, int, int, float | None]] = [
     (Gaussian((1.0,) * 10) + Matern(1.5, 2.0) * Linear(1.0), 10, 1, None),
     (Laplace(1.0, metric="l1"), 10, 1, None),
     *((Gaussian(1.0), 10, t, None) for t in (2, 16, 64, 128)),
+    *((Gaussian(1.0), 90, t, None) for t in (16, 64)),
     (Gaussian(1.0), 784, 16, None),
 ]
 """Kernel, features, right-hand sides, and the goal in Tpair/s."""
