@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -34,6 +36,20 @@ def test_what_cannot_be_traced_runs_in_dense_tiles(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(backends, "FUSED_DEVICES", ("cpu",))
     operator = gram(Callable(lambda x, z: float(x @ z)), ROWS)
     assert isinstance(operator.backend, DenseTiles)
+
+
+@pytest.mark.parametrize(("capability", "fused"), [((8, 0), False), ((9, 0), True), ((10, 0), False)])
+def test_gpus_of_other_generations_run_in_tiles(
+    capability: tuple[int, int], fused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OnGpu(list[int]):
+        is_tensor = True
+        values = SimpleNamespace(dtype=torch.float32, is_cuda=True, device="cuda:0")
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(support, "_triton_imports", lambda: True)
+    reason = support._no_device(OnGpu([1]), OnGpu([1]))
+    assert (reason is None) if fused else (reason is not None and f"the GPU has {capability[0]}" in reason)
 
 
 @pytest.mark.gpu
