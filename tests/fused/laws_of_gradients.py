@@ -61,6 +61,17 @@ def test_gradients_by_points_weights_and_length_scale_equal_autograd(name: str, 
     assert error(torch.stack(shared).sum(0), expected) < TOLERANCE
 
 
+@pytest.mark.parametrize("name", ["gaussian", "matern32", "sum"])
+def test_gradients_of_many_features_and_columns(name: str) -> None:
+    kernel = FAMILIES[name](1.5)
+    x, z, V, W = points(normal(50, 70, 0)), points(normal(40, 70, 1)), columns(40, 20), columns(50, 20, seed=2)
+    found = fused.gradient(kernel.program(x), x, z, V, W)
+    a, b, v = (t.double().requires_grad_() for t in (x.values, z.values, V))
+    expected = torch.autograd.grad((W.double() * (kernel(a, b) @ v)).sum(), (a, b, v))
+    for ours, theirs in zip((found.x, found.z, found.V), expected, strict=True):
+        assert error(ours, theirs) < TOLERANCE
+
+
 @pytest.mark.parametrize("scale", [3e-6, 1e-2])
 @pytest.mark.parametrize("kernel", [Laplace(), Matern(1.5), Matern(2.5), ExponentialPower(power=1.5)], ids=repr)
 def test_gradients_of_points_within_a_small_part_of_a_length_scale(kernel: Any, scale: float) -> None:
