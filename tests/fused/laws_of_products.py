@@ -79,6 +79,18 @@ def test_many_columns_of_many_features(kernel: Kernel, d: int, t: int, monkeypat
     assert product_error(kernel, x, z, t) < TOLERANCE
 
 
+@pytest.mark.parametrize("d", [33, 48, 118])  # a sum that is one feature long, whole sums, and a shorter last one
+@pytest.mark.parametrize("metric", ["l1", "l2"])
+def test_distances_over_many_features_add_up_to_float32(d: int, metric: str) -> None:
+    kernel = Laplace(metric=metric) if metric == "l1" else Gaussian(0.03)
+    two = kernel + type(kernel)(tuple(np.linspace(0.8, 1.5, d)), **({"metric": "l1"} if metric == "l1" else {}))
+    x, z = points(normal(70, d, 0)), points(normal(50, d, 1) if metric == "l1" else normal(70, d, 0)[:50] + 1e-3)
+    assert metric == "l1" or any("differences" in note for note in gram(kernel, x, z).notes)
+    for some in (kernel, two):
+        assert product_error(some, x, z) < TOLERANCE
+        assert product_error(some, x, z, 3) < TOLERANCE
+
+
 @pytest.mark.parametrize("seed", range(50))
 def test_random_compositions_equal_float64(seed: int) -> None:
     kernel = random_kernel(np.random.default_rng(seed), 4)

@@ -17,6 +17,11 @@ from mercer.operators.backends.fused.profile import Profile
 RESIDENT_FEATURES = 8
 """Up to here the features of a row tile stay in registers for direct differences."""
 
+FEATURES_IN_A_SUM, MANY_FEATURES = 8, 32
+"""Distances over many features are added up so many at a time, and what rounding takes from the sum is kept apart: a
+float32 sum of hundreds of numbers would be wrong in the sixth digit.
+"""
+
 LARGEST_DISTANCE = 3e30
 """Distances of points far out end here, so that formulas that go on with them stay finite."""
 
@@ -170,14 +175,10 @@ class _Text:
                 self.meet(z, f"tl.load(q_cols + {item.right + i} * m)")
                 weight = "" if item.shared else f"{self.constant(item.weight + i)} * "
                 lines.append(f"{q} += {weight}({TERMS[item.metric].format(x=f'{x}[:, None]', z=f'{z}[None, :]')})")
+        elif item.features <= MANY_FEATURES or item.metric == "inner":
+            lines += [f"for f in tl.range(0, {item.features}, num_stages=1):", *_feature(item, q)]
         else:
-            weight = "" if item.shared else f"tl.load(C + {item.weight} + f) * "
-            lines += [
-                f"for f in tl.range(0, {item.features}, num_stages=1):",
-                f"    x = tl.load(p_rows + ({item.left} + f) * n)[:, None]",
-                f"    z = tl.load(q_cols + ({item.right} + f) * m)[None, :]",
-                f"    {q} += {weight}({TERMS[item.metric].format(x='x', z='z')})",
-            ]
+            lines += _many_features(item, q)
         if item.shared:
             lines.append(f"{q} = {self.constant(item.weight)} * {q}")
         if item.metric != "inner":
@@ -231,6 +232,32 @@ def tile(
     q_cols = Q + col + tl.arange(0, BN)
 {_body([*unpacked, *self.tile])}
 """
+
+
+def _feature(item: Featurewise, total: str) -> list[str]:
+    """The body of a loop that adds feature f."""
+    weight = "" if item.shared else f"tl.load(C + {item.weight} + f) * "
+    return [
+        f"    x = tl.load(p_rows + ({item.left} + f) * n)[:, None]",
+        f"    z = tl.load(q_cols + ({item.right} + f) * m)[None, :]",
+        f"    {total} += {weight}({TERMS[item.metric].format(x='x', z='z')})",
+    ]
+
+
+def _many_features(item: Featurewise, q: str) -> list[str]:
+    """Some features at a time; `lost` is what rounding took from the sums of these (Dekker, 1971)."""
+    return [
+        "lost = tl.zeros((BM, BN), tl.float32)",
+        f"for first in tl.range(0, {item.features}, {FEATURES_IN_A_SUM}, num_stages=1):",
+        "    part = tl.zeros((BM, BN), tl.float32)",
+        f"    for f in tl.range(first, tl.minimum(first + {FEATURES_IN_A_SUM}, {item.features}), num_stages=1):",
+        *(f"    {line}" for line in _feature(item, "part")),
+        f"    part = tl.minimum(part, {LARGEST_DISTANCE})",
+        f"    more = {q} + part",
+        f"    lost += part - (more - {q})",
+        f"    {q} = more",
+        f"{q} += lost",
+    ]
 
 
 def _body(lines: list[str]) -> str:
