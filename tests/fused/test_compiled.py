@@ -135,7 +135,13 @@ WIDE = Gaussian() + Laplace(2.0) * Linear(1.0)
 
 @pytest.mark.parametrize(
     ("kernel", "d", "careful", "t"),
-    [(Gaussian(), 90, True, 20), (Laplace(), 60, True, 20), (WIDE, 60, False, 2), (WIDE, 90, False, 100)],
+    [
+        (Gaussian(), 90, True, 20),
+        (Laplace(), 60, True, 20),
+        (Laplace(), 110, False, 100),
+        (WIDE, 60, False, 2),
+        (WIDE, 90, False, 100),
+    ],
 )
 def test_no_shared_memory_is_read_in_two_layouts(
     kernel: Kernel, d: int, careful: bool, t: int, launches: list[Launch], monkeypatch: pytest.MonkeyPatch

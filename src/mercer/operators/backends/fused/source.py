@@ -23,7 +23,8 @@ float32 sum of hundreds of numbers would be wrong in the sixth digit.
 """
 
 LARGEST_DISTANCE = 3e30
-"""Distances of points far out end here, so that formulas that go on with them stay finite."""
+"""Distances of points far out end here, so that formulas that go on with them stay finite; sums that overflowed too,
+since `tl.minimum` prefers a number to NaN."""
 
 
 TERMS = {"l1": "tl.abs({x} - {z})", "l2": "({x} - {z}) * ({x} - {z})", "inner": "{x} * {z}"}
@@ -252,7 +253,6 @@ def _many_features(item: Featurewise, q: str) -> list[str]:
         "    part = tl.zeros((BM, BN), tl.float32)",
         f"    for f in tl.range(first, tl.minimum(first + {FEATURES_IN_A_SUM}, {item.features}), num_stages=1):",
         *(f"    {line}" for line in _feature(item, "part")),
-        f"    part = tl.minimum(part, {LARGEST_DISTANCE})",
         f"    more = {q} + part",
         f"    lost += part - (more - {q})",
         f"    {q} = more",
