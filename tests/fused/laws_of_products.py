@@ -91,6 +91,17 @@ def test_distances_over_many_features_add_up_to_float32(d: int, metric: str) -> 
         assert product_error(some, x, z, 3) < TOLERANCE
 
 
+@pytest.mark.parametrize("d", [12, 44, 130])
+@pytest.mark.parametrize("t", [1, 3, 40])
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(2.0), Laplace(2.0) * Linear(1.0)], ids=repr)
+def test_distances_added_up_beside_matrix_products(kernel: Kernel, d: int, t: int) -> None:
+    kernel = Laplace(3.0, metric="l1") + kernel
+    half = normal(35, d, 0)
+    x, z = points(torch.cat([half, half + 1e-4 * normal(35, d, 1)])), points(normal(50, d, 2))
+    assert product_error(kernel, x, z, t) < TOLERANCE
+    assert product_error(kernel, x, x.take(slice(20, 60)), t) < NEAR_TOLERANCE
+
+
 @pytest.mark.parametrize("seed", range(50))
 def test_random_compositions_equal_float64(seed: int) -> None:
     kernel = random_kernel(np.random.default_rng(seed), 4)

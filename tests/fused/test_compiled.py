@@ -41,6 +41,7 @@ def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False, mirror: b
     size = tile([grid], t, roots=text.takes_roots, longer=len(text.lines) > 2, mirror=mirror)
     fixed = functions(source(text, inputs, grid.width)) | {"BM": size.BM, "BN": size.BN, "STAGES": size.STAGES}
     fixed |= {"INNER": size.INNER, "POLY": size.POLY, "FLAGGED": kernels.WRITE if guarded else kernels.NO}
+    fixed |= {"FM": size.BM, "FN": size.BN}
     if mirror:
         function = kernels.product_mirrored
     elif t == 1:
@@ -93,17 +94,23 @@ def test_a_gaussian_is_one_product_and_one_exponential() -> None:
     assert loop.count("elementwise_inline_asm") == 1
 
 
+class Launches(list[Launch]):
+    """`near` says whether tiles are marked as having near points, which are then taken again."""
+
+    near = False
+
+
 @pytest.fixture
-def launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch]:
+def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
     """Launches are only recorded."""
-    found: list[Launch] = []
+    found = Launches()
 
     def record(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
         values, kinds, more = create_function_from_signature(self.signature, self.params, BACKEND)(*args, **options)
         if self is pack.norms:
             values["OUT"].fill_(1.0)
         if "FLAGS" in values:
-            values["FLAGS"].zero_()
+            values["FLAGS"].fill_(found.near)
         found.append((self, options, values, kinds, more))
 
     monkeypatch.setattr(JITFunction, "run", record)
@@ -113,7 +120,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch]:
 
 
 @pytest.mark.parametrize(("d", "largest"), [(3, 30_000), (300, 1_000)])
-def test_samples_of_other_sizes_compile_nothing(d: int, largest: int, launches: list[Launch]) -> None:
+def test_samples_of_other_sizes_compile_nothing(d: int, largest: int, launches: Launches) -> None:
     def multiply(n: int, m: int) -> set[tuple[str, str]]:
         """By what Triton would look up a compiled loop with."""
         launches.clear()
@@ -130,6 +137,12 @@ def test_samples_of_other_sizes_compile_nothing(d: int, largest: int, launches: 
         assert multiply(n, m) == known
 
 
+def recompiled(launch: Launch) -> Any:
+    function, *how = launch
+    settings, types, constants, hints = function._pack_args(BACKEND, *how)
+    return triton.compile(ASTSource(function, types, constants, hints), target=TARGET, options=settings.__dict__)
+
+
 WIDE = Gaussian() + Laplace(2.0) * Linear(1.0)
 
 
@@ -141,23 +154,44 @@ WIDE = Gaussian() + Laplace(2.0) * Linear(1.0)
         (Laplace(), 110, False, 100),
         (WIDE, 60, False, 2),
         (WIDE, 90, False, 100),
+        (Laplace(metric="l1") + Gaussian(), 48, False, 2),
+        (Laplace(metric="l1") * Linear(1.0), 20, False, 20),
+        (WIDE, 300, False, 100),
     ],
 )
 def test_no_shared_memory_is_read_in_two_layouts(
-    kernel: Kernel, d: int, careful: bool, t: int, launches: list[Launch], monkeypatch: pytest.MonkeyPatch
+    kernel: Kernel, d: int, careful: bool, t: int, launches: Launches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else ptxas 12.8 takes the address of one of them from a register that was never written."""
     monkeypatch.setattr(samples, "truncation_harms", lambda *_: careful)
     gram(kernel, points(normal(70, d, 0)), points(normal(50, d, 1))).product(columns(50, t))
-    function, options, values, kinds, more = next(found for found in launches if found[0] is kernels.product_many)
-    settings, types, constants, hints = function._pack_args(BACKEND, options, values, kinds, more)
-    program = triton.compile(ASTSource(function, types, constants, hints), target=TARGET, options=settings.__dict__)
+    program = recompiled(next(found for found in launches if found[0] is kernels.product_many))
     layouts: dict[str, set[int]] = {}
     for place, descriptor in re.findall(r"(?:or\.b64|add\.s64)\s+%rd\d+, (%rd\d+), (-?\d{10,});", program.asm["ptx"]):
         layouts.setdefault(place, set()).add(int(descriptor) >> 32)
     assert len(layouts) > 2
     assert all(len(found) == 1 for found in layouts.values())
     assert program.metadata.shared <= SHARED_MEMORY
+
+
+@pytest.mark.parametrize("d", [40, 130])
+@pytest.mark.parametrize("kernel", [Laplace(2.0), Laplace(2.0) * Linear(1.0)], ids=repr)
+@pytest.mark.parametrize("beside", [Laplace(metric="l1"), Gaussian()], ids=repr)
+def test_tiles_taken_again_compile_and_fit_the_marks(
+    d: int, kernel: Kernel, beside: Kernel, launches: Launches
+) -> None:
+    launches.near = True
+    kernel = beside + kernel
+    x, z = points(normal(70, d, 0)), points(normal(50, d, 1))
+    for t in ((), (3,), (100,)):
+        gram(kernel, x, z).product(columns(50, *t))
+    gram(kernel, z, z, same=True, symmetric=True).product(columns(50))
+    again = [found for found in launches if found[2].get("FLAGGED") == kernels.ONLY]
+    assert len(again) == 4
+    for launch in again:
+        values = launch[2]
+        assert values["FM"] % values["BM"] == values["FN"] % values["BN"] == 0
+        assert beside == Gaussian() or recompiled(launch).metadata.shared <= SHARED_MEMORY
 
 
 @pytest.mark.parametrize("d", [3, 32, 90, 300, 784])

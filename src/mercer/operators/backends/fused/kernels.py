@@ -3,7 +3,8 @@
 ROWS, COLS and TILE are functions written for one formula (see `source`): ROWS and COLS read what belongs to a block of
 rows or columns, TILE computes the kernel on both, times a number for each row, and says whether it met nearly
 coincident points that it could not resolve. Such tiles are left out and marked in FLAGS (FLAGGED = WRITE), or known
-from an earlier product (SKIP); a second launch with a TILE that takes differences adds just these (ONLY).
+from an earlier product (SKIP); a second launch with a TILE that takes differences adds just these (ONLY), in smaller
+tiles where these are quicker: a mark is for FM rows and FN columns.
 
 Samples are padded to whole tiles and the padding of V is zero. Each program sums a span into its own slice of Y;
 neighbouring programs share what they keep, so that wide rows are found in the cache. Counts that vary with the data are
@@ -29,7 +30,8 @@ ONLY: tl.constexpr = tl.constexpr(3)
 def product(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, FOLD: tl.constexpr,
+    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FOLD: tl.constexpr,
+    FLAGGED: tl.constexpr, FM: tl.constexpr, FN: tl.constexpr,
 ):  # fmt: skip
     """Y[s, j] = sum over the rows i of span s of k(x_i, z_j) V[i]: a program keeps columns and passes over rows.
 
@@ -40,21 +42,21 @@ def product(
     col = tl.cast(tl.program_id(0) // spans, tl.int64) * BN
     first = place * span
     last = tl.minimum(first + span, n)
-    flags = FLAGS + col // BN * (n // BM)
+    flags = FLAGS + col // FN * (n // FM)
     there = COLS(B, Q, col, m, BN)
     totals = tl.zeros((BM // FOLD, BN), tl.float32)
     for row in tl.range(first, last, BM, num_stages=STAGES):
         wanted = True
         if FLAGGED == ONLY:
-            wanted = tl.load(flags + row // BM) != 0
+            wanted = tl.load(flags + row // FM) != 0
         if wanted:
             here = ROWS(A, P, C, row, n, BM)
             v = tl.load(V + row + tl.arange(0, BM))
             if FLAGGED == SKIP:
-                v = tl.where(tl.load(flags + row // BM) != 0, 0.0, v)
+                v = tl.where(tl.load(flags + row // FM) != 0, 0.0, v)
             k, near = TILE(A, B, P, Q, C, here, there, v[:, None], row, col, n, m, BM, BN, INNER, POLY)
             if FLAGGED == WRITE:
-                tl.store(flags + row // BM, near.to(tl.int8))
+                tl.store(flags + row // FM, near.to(tl.int8))
                 k = tl.where(near, 0.0, k)
             if FOLD == 2:
                 top, bottom = _eights(k, BM, BN)
@@ -76,7 +78,8 @@ def _eights(k, BM: tl.constexpr, BN: tl.constexpr):
 def product_wide(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr,
+    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr,
+    FLAGGED: tl.constexpr, FM: tl.constexpr, FN: tl.constexpr,
 ):  # fmt: skip
     """Y[s, i] = sum over the columns j of span s of k(x_i, z_j) V[j], where features are read in chunks.
 
@@ -87,20 +90,20 @@ def product_wide(
     row = tl.cast(tl.program_id(0) // spans, tl.int64) * BM
     first = place * span
     last = tl.minimum(first + span, m)
-    flags = FLAGS + row // BM * (m // BN)
+    flags = FLAGS + row // FM * (m // FN)
     here = ROWS(A, P, C, row, n, BM)
     totals = tl.zeros((BM, BN // 2), tl.float32)
     for col in tl.range(first, last, BN, num_stages=STAGES):
         wanted = True
         if FLAGGED == ONLY:
-            wanted = tl.load(flags + col // BN) != 0
+            wanted = tl.load(flags + col // FN) != 0
         if wanted:
             there = COLS(B, Q, col, m, BN)
             k, near = TILE(A, B, P, Q, C, here, there, 1.0, row, col, n, m, BM, BN, INNER, POLY)
             if FLAGGED == WRITE:
-                tl.store(flags + col // BN, near.to(tl.int8))
+                tl.store(flags + col // FN, near.to(tl.int8))
             if FLAGGED == SKIP:
-                near = tl.load(flags + col // BN) != 0
+                near = tl.load(flags + col // FN) != 0
             left, right = _halves(k, BM, BN)
             totals += left * _values(V, col, near, FLAGGED, BN // 2)
             totals += right * _values(V, col + BN // 2, near, FLAGGED, BN // 2)
@@ -126,7 +129,8 @@ def _halves(k, BM: tl.constexpr, BN: tl.constexpr):
 def product_mirrored(
     A, B, P, Q, C, FLAGS, V, Y, n, count,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, FOLD: tl.constexpr,
+    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FOLD: tl.constexpr,
+    FLAGGED: tl.constexpr, FM: tl.constexpr, FN: tl.constexpr,
 ):  # fmt: skip
     """Y[i] += sum over j of k(x_i, x_j) V[j] for one sample; a tile above the diagonal is used twice.
 
@@ -151,7 +155,7 @@ def product_mirrored(
         for step in tl.range(0, passed, num_stages=STAGES):
             block = first + begin + step - tl.where(begin + step < passed, 0, passed)
             row = block.to(tl.int64) * BM
-            flag = FLAGS + block * (n // BN) + col // BN
+            flag = FLAGS + row // FM * (n // FN) + col // FN
             wanted = True
             if FLAGGED == ONLY:
                 wanted = tl.load(flag) != 0
@@ -191,20 +195,23 @@ def _upper_and_lower(k, BM: tl.constexpr, BN: tl.constexpr):
 def product_many(
     A, B, P, Q, C, FLAGS, V, Y, n, m, span, spans,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr, T: tl.constexpr,
-    TERM: tl.constexpr,
+    STAGES: tl.constexpr, INNER: tl.constexpr, POLY: tl.constexpr, T: tl.constexpr, TERM: tl.constexpr,
+    FLAGGED: tl.constexpr, FM: tl.constexpr, FN: tl.constexpr,
 ):  # fmt: skip
     """Y[s, i, t] = sum over the columns j of span s of k(x_i, z_j) V[j, t], V given as a sum of three terms.
 
     The tile is cut into three terms of 8 bits as well, of type TERM (bf16, which keeps the range of float32); six
     products on the tensor cores give float32 accuracy. Tensor cores truncate, so tiles are added up on the FMA units.
+
+    V is read before the tile: read after it, it may take the place of columns in shared memory that are laid out
+    otherwise, whose address the assembler ptxas 12.8 (Triton 3.6 and 3.7) then loses.
     """
     n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
     place = tl.cast(tl.program_id(0) % spans, tl.int64)
     row = tl.cast(tl.program_id(0) // spans, tl.int64) * BM
     first = place * span
     last = tl.minimum(first + span, m)
-    flags = FLAGS + row // BM * (m // BN)
+    flags = FLAGS + row // FM * (m // FN)
     here = ROWS(A, P, C, row, n, BM)
     columns = tl.arange(0, T)
     total = tl.zeros((BM, T), tl.float32)
@@ -212,35 +219,31 @@ def product_many(
     for col in tl.range(first, last, BN, num_stages=STAGES):
         wanted = True
         if FLAGGED == ONLY:
-            wanted = tl.load(flags + col // BN) != 0
+            wanted = tl.load(flags + col // FN) != 0
         if wanted:
             there = COLS(B, Q, col, m, BN)
-            k, near = TILE(A, B, P, Q, C, here, there, 1.0, row, col, n, m, BM, BN, INNER, POLY)
-            if FLAGGED == WRITE:
-                tl.store(flags + col // BN, near.to(tl.int8))
-                k = k * tl.where(near, 0.0, 1.0)
-            if FLAGGED == SKIP:
-                k = k * tl.where(tl.load(flags + col // BN) != 0, 0.0, 1.0)
             v = V + (col + tl.arange(0, BN))[:, None] * T + columns[None, :]
             v1 = tl.load(v)
             v2 = tl.load(v + term)
             v3 = tl.load(v + 2 * term)
-            if FLAGGED == ONLY:
-                whole = v1.to(tl.float32) + v2.to(tl.float32) + v3.to(tl.float32)
-                total = tl.dot(k, whole, total, input_precision="ieee")
-            else:
-                k1 = _upper_half(k)
-                rest = k - k1
-                k2 = _upper_half(rest)
-                k3 = (rest - k2).to(TERM)
-                k1 = k1.to(TERM)
-                k2 = k2.to(TERM)
-                small = tl.dot(k3, v1)
-                small = tl.dot(k2, v2, small)
-                small = tl.dot(k1, v3, small)
-                small = tl.dot(k2, v1, small)
-                small = tl.dot(k1, v2, small)
-                total += tl.dot(k1, v1, small)
+            k, near = TILE(A, B, P, Q, C, here, there, 1.0, row, col, n, m, BM, BN, INNER, POLY)
+            if FLAGGED == WRITE:
+                tl.store(flags + col // FN, near.to(tl.int8))
+                k = k * tl.where(near, 0.0, 1.0)
+            if FLAGGED == SKIP:
+                k = k * tl.where(tl.load(flags + col // FN) != 0, 0.0, 1.0)
+            k1 = _upper_half(k)
+            rest = k - k1
+            k2 = _upper_half(rest)
+            k3 = (rest - k2).to(TERM)
+            k1 = k1.to(TERM)
+            k2 = k2.to(TERM)
+            small = tl.dot(k3, v1)
+            small = tl.dot(k2, v2, small)
+            small = tl.dot(k1, v3, small)
+            small = tl.dot(k2, v1, small)
+            small = tl.dot(k1, v2, small)
+            total += tl.dot(k1, v1, small)
     out = Y + (place * n + row) * T
     tl.store(out + tl.arange(0, BM)[:, None] * T + columns[None, :], total)
 
@@ -266,22 +269,24 @@ def added_up(Y, OUT, size, spans, COUNT: tl.constexpr):
 def dense(
     A, B, P, Q, C, FLAGS, Y, n, m, rows, columns, factor,
     ROWS: tl.constexpr, COLS: tl.constexpr, TILE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    INNER: tl.constexpr, POLY: tl.constexpr, FLAGGED: tl.constexpr,
+    INNER: tl.constexpr, POLY: tl.constexpr,
+    FLAGGED: tl.constexpr, FM: tl.constexpr, FN: tl.constexpr,
 ):  # fmt: skip
     """Y[i, j] = factor k(x_i, z_j) for so many rows and columns."""
     n, m = tl.cast(n, tl.int64), tl.cast(m, tl.int64)
     tiles = m // BN
     row = (tl.program_id(0) // tiles) * BM
     col = (tl.program_id(0) % tiles) * BN
+    flag = FLAGS + row // FM * (m // FN) + col // FN
     wanted = True
     if FLAGGED == ONLY:
-        wanted = tl.load(FLAGS + tl.program_id(0)) != 0
+        wanted = tl.load(flag) != 0
     if wanted:
         here = ROWS(A, P, C, row, n, BM)
         there = COLS(B, Q, col, m, BN)
         k, near = TILE(A, B, P, Q, C, here, there, 1.0, row, col, n, m, BM, BN, INNER, POLY)
         if FLAGGED == WRITE:
-            tl.store(FLAGS + tl.program_id(0), near.to(tl.int8))
+            tl.store(flag, near.to(tl.int8))
         i = row + tl.arange(0, BM)[:, None]
         j = col + tl.arange(0, BN)[None, :]
         tl.store(Y + i * columns + j, factor * k, mask=(i < rows) & (j < columns))

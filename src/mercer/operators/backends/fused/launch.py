@@ -48,18 +48,19 @@ def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:
         launch = _launch_over_columns
     chosen = _tile(data, t, mirror)
     if data.exact is None:
-        return _times(launch(data, chosen, data.C, "NO", V), data.text.factor)
+        return _times(launch(data, chosen, None, "NO", V), data.text.factor)
     size = chosen.BM, chosen.BN, launch.__name__
     known = size in data.flags
     flags = data.flags.setdefault(size, Flags(data, chosen))
     mode = "WRITE" if not known else "SKIP" if flags.any else "NO"
-    total = launch(data, chosen, flags.tiles, mode, V)
+    total = launch(data, chosen, flags, mode, V)
     if flags.any:
-        total += launch(data.exact, chosen.with_differences(), flags.tiles, "ONLY", V)
+        again = chosen.with_differences(data.exact.looped, t, mirror=mirror)
+        total += launch(data.exact, again, flags, "ONLY", V)
     return _times(total, data.text.factor)
 
 
-def _launch_over_rows(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
+def _launch_over_rows(data: Operands, chosen: Tile, flags: Flags | None, mode: str, V: Tensor) -> Tensor:
     """One column: V belongs to the rows of `data`, the transposed matrix, and the result to its columns."""
     from mercer.operators.backends.fused import kernels
 
@@ -68,14 +69,14 @@ def _launch_over_rows(data: Operands, chosen: Tile, flags: Tensor, flagged: str,
     column = V[:, 0] if inside is None else (inside[: len(V)] * V[:, 0]).float()
     span, spans = _spans(m // chosen.BN, n, chosen.BM, chosen.spans)
     out = torch.empty(spans, m, 1, device=V.device)
-    options = _options(data, chosen, "STAGES", "FOLD") | {"FLAGGED": getattr(kernels, flagged)}
-    arrays = data.A, data.B, data.P, data.Q, data.C, flags, _zero_padded(column, n), out
+    options = _options(data, chosen, "STAGES", "FOLD") | _marks(chosen, flags, mode)
+    arrays = *_arrays(data, flags), _zero_padded(column, n), out
     kernels.product[(m // chosen.BN * spans,)](*arrays, n, m, span, spans, **options)
     total = _added_up(out)
     return total if outside is None else total * outside.unsqueeze(1)
 
 
-def _launch_over_columns(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
+def _launch_over_columns(data: Operands, chosen: Tile, flags: Flags | None, mode: str, V: Tensor) -> Tensor:
     """Many columns of V, or many features."""
     from mercer.operators.backends.fused import kernels
 
@@ -85,7 +86,7 @@ def _launch_over_columns(data: Operands, chosen: Tile, flags: Tensor, flagged: s
     if right is not None:
         V = (right[: len(V), None] * V).float()
     span, spans = _spans(n // chosen.BM, m, chosen.BN, chosen.spans)
-    options = _options(data, chosen, "STAGES") | {"FLAGGED": getattr(kernels, flagged)}
+    options = _options(data, chosen, "STAGES") | _marks(chosen, flags, mode)
     if t == 1:
         T, values, loop = 1, _zero_padded(V[:, 0], m), kernels.product_wide
     else:
@@ -93,7 +94,7 @@ def _launch_over_columns(data: Operands, chosen: Tile, flags: Tensor, flagged: s
         values, loop = _three_terms(V, m, T), kernels.product_many
         options |= {"T": T, "TERM": kernels.term_type()}
     out = torch.empty(spans, n, T, device=V.device)
-    arrays = data.A, data.B, data.P, data.Q, data.C, flags, values, out
+    arrays = *_arrays(data, flags), values, out
     loop[(n // chosen.BM * spans,)](*arrays, n, m, span, spans, **options)
     total = _added_up(out)[:, :t]
     return total if left is None else total * left.unsqueeze(1)
@@ -108,7 +109,7 @@ def _added_up(sums: Tensor) -> Tensor:
     return total
 
 
-def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, V: Tensor) -> Tensor:
+def _launch_mirrored(data: Operands, chosen: Tile, flags: Flags | None, mode: str, V: Tensor) -> Tensor:
     from mercer.operators.backends.fused import kernels
 
     n = data.shape[0]
@@ -118,11 +119,8 @@ def _launch_mirrored(data: Operands, chosen: Tile, flags: Tensor, flagged: str, 
     out = torch.zeros(n, dtype=torch.float64, device=V.device)
     count = max(1, min(SPAN // chosen.BM, n**2 // (2 * chosen.BM * chosen.BN * PROGRAMS)))
     grid = n // chosen.BN, -(-n // (chosen.BM * count))
-    options = _options(data, chosen, "STAGES") | {
-        "FLAGGED": getattr(kernels, flagged),
-        "FOLD": 1 if chosen.BM < 128 else 2,
-    }
-    arrays = data.A, data.B, data.P, data.Q, data.C, flags, values, out
+    options = _options(data, chosen, "STAGES") | _marks(chosen, flags, mode) | {"FOLD": 1 if chosen.BM < 128 else 2}
+    arrays = *_arrays(data, flags), values, out
     kernels.product_mirrored[grid](*arrays, n, count, **options)
     return (out if left is None else out.mul_(left)).unsqueeze(1)
 
@@ -142,16 +140,15 @@ def dense(data: Operands, rows: Tensor, columns: Tensor) -> Tensor:
     size = _tile(data, 0)
     data = data.taken(padded(rows, size.BM), padded(columns, size.BN))
     n, m = data.shape
-    flags = data.C if data.exact is None else Flags(data, size).tiles
+    flags = None if data.exact is None else Flags(data, size)
     out = torch.empty(len(rows), len(columns), device=data.P.device)
     launches = [(data, size, "NO" if data.exact is None else "WRITE")]
     if data.exact is not None:
-        launches.append((data.exact, size.with_differences(), "ONLY"))
-    for operands, chosen, flagged in launches:
-        options = _options(operands, chosen) | {"FLAGGED": getattr(kernels, flagged)}
-        arrays = operands.A, operands.B, operands.P, operands.Q, operands.C, flags, out
-        grid = (n // size.BM * (m // size.BN),)
-        kernels.dense[grid](*arrays, n, m, *out.shape, data.text.factor, **options)
+        launches.append((data.exact, size.with_differences(data.exact.looped, 0), "ONLY"))
+    for operands, chosen, mode in launches:
+        options = _options(operands, chosen) | _marks(chosen, flags, mode)
+        grid = (n // chosen.BM * (m // chosen.BN),)
+        kernels.dense[grid](*_arrays(operands, flags), out, n, m, *out.shape, data.text.factor, **options)
         if operands.weights is not None:
             left, right = operands.weights
             out.mul_(left[: len(rows), None].float()).mul_(right[: len(columns)].float())
@@ -163,7 +160,7 @@ def diagonal(data: Operands) -> Tensor:
     from mercer.operators.backends.fused import kernels
 
     data = data.exact or data
-    chosen = replace(_tile(data, 0), BM=64, BN=64).with_differences()
+    chosen = replace(_tile(data, 0), BM=64, BN=64, warps=4)
     out = torch.empty(data.shape[0], device=data.P.device)
     arrays = data.A, data.B, data.P, data.Q, data.C, out
     kernels.diagonal[(len(out) // chosen.BM,)](*arrays, len(out), **_options(data, chosen))
@@ -188,9 +185,21 @@ def _tile(data: Operands, t: int, mirror: bool = False) -> Tile:
     if (known := data.tiles.get((t, mirror))) is not None:
         return known
     text = data.text
-    chosen = tile(data.layouts, t, roots=text.takes_roots, longer=len(text.lines) > 2, mirror=mirror)
+    longer = len(text.lines) > 2
+    chosen = tile(data.layouts, t, roots=text.takes_roots, longer=longer, looped=data.looped, mirror=mirror)
     data.tiles[t, mirror] = chosen if data.small_exponents else replace(chosen, POLY=min(0, chosen.POLY))
     return data.tiles[t, mirror]
+
+
+def _arrays(data: Operands, flags: Flags | None) -> tuple[Tensor, ...]:
+    return data.A, data.B, data.P, data.Q, data.C, data.C if flags is None else flags.tiles
+
+
+def _marks(chosen: Tile, flags: Flags | None, mode: str) -> dict[str, Any]:
+    from mercer.operators.backends.fused import kernels
+
+    size = chosen if flags is None else flags.size
+    return {"FLAGGED": getattr(kernels, mode), "FM": size.BM, "FN": size.BN}
 
 
 def _options(data: Operands, chosen: Tile, *more: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mercer.operators.backends.fused.layout import Layout
 from mercer.operators.backends.fused.profile import Profile
-from mercer.operators.backends.fused.source import Input, Products, functions, source
+from mercer.operators.backends.fused.source import RESIDENT_FEATURES, Featurewise, Input, Products, functions, source
 from mercer.operators.backends.fused.tiles import Tile
 
 LARGEST_EXPONENT = 120.0
@@ -88,12 +88,18 @@ class Operands:
         """Of the inputs that are matrix products."""
         return [item.layout for item in self.inputs if isinstance(item, Products)]
 
+    @property
+    def looped(self) -> bool:
+        """Whether a tile adds up features in a loop."""
+        return any(isinstance(item, Featurewise) and item.features > RESIDENT_FEATURES for item in self.inputs)
+
 
 class Flags:
     """A mark for each tile, written by the first product: `any` is known after it."""
 
     def __init__(self, data: Operands, size: Tile) -> None:
         n, m = data.shape
+        self.size = size
         self.tiles = torch.zeros(n // size.BM * (m // size.BN), dtype=torch.int8, device=data.P.device)
 
     @cached_property

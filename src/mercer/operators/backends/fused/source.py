@@ -168,23 +168,24 @@ class _Text:
         return [f"    {part} = tl.zeros((BM, BN), tl.float32)", *dots, f"    {name} += {part}"] if rounded else dots
 
     def featurewise(self, q: str, item: Featurewise) -> None:
+        weight = self.constant(item.weight) if item.shared else "1.0"
+        total = f"{weight} * {q}"
         lines = [f"{q} = tl.zeros((BM, BN), tl.float32)"]
         if item.features <= RESIDENT_FEATURES:
             for i in range(item.features):
                 x, z = f"x{item.left + i}", f"z{item.right + i}"
                 self.hand(x, f"tl.load(p_rows + {item.left + i} * n)")
                 self.meet(z, f"tl.load(q_cols + {item.right + i} * m)")
-                weight = "" if item.shared else f"{self.constant(item.weight + i)} * "
-                lines.append(f"{q} += {weight}({TERMS[item.metric].format(x=f'{x}[:, None]', z=f'{z}[None, :]')})")
+                own = "" if item.shared else f"{self.constant(item.weight + i)} * "
+                lines.append(f"{q} += {own}({TERMS[item.metric].format(x=f'{x}[:, None]', z=f'{z}[None, :]')})")
         elif item.features <= MANY_FEATURES or item.metric == "inner":
             lines += [f"for f in tl.range(0, {item.features}, num_stages=1):", *_feature(item, q)]
         else:
             lines += _many_features(item, q)
-        if item.shared:
-            lines.append(f"{q} = {self.constant(item.weight)} * {q}")
+            total = f"tl.fma({weight}, {q}, {weight} * lost)"
         if item.metric != "inner":
-            lines.append(f"{q} = tl.minimum({q}, {LARGEST_DISTANCE})")
-        self.tile += lines
+            total = f"tl.minimum({total}, {LARGEST_DISTANCE})"
+        self.tile += [*lines, f"{q} = {total}"]
 
     def ends(self, q: str, item: Ends) -> None:
         if item.side == "left":
@@ -235,29 +236,36 @@ def tile(
 """
 
 
-def _feature(item: Featurewise, total: str) -> list[str]:
+def _feature(item: Featurewise, total: str, f: str = "f") -> list[str]:
     """The body of a loop that adds feature f."""
-    weight = "" if item.shared else f"tl.load(C + {item.weight} + f) * "
+    weight = "" if item.shared else f"tl.load(C + {item.weight} + {f}) * "
     return [
-        f"    x = tl.load(p_rows + ({item.left} + f) * n)[:, None]",
-        f"    z = tl.load(q_cols + ({item.right} + f) * m)[None, :]",
+        f"    x = tl.load(p_rows + ({item.left} + {f}) * n)[:, None]",
+        f"    z = tl.load(q_cols + ({item.right} + {f}) * m)[None, :]",
         f"    {total} += {weight}({TERMS[item.metric].format(x='x', z='z')})",
     ]
 
 
 def _many_features(item: Featurewise, q: str) -> list[str]:
     """Some features at a time; `lost` is what rounding took from the sums of these (Dekker, 1971)."""
-    return [
+    whole = item.features // FEATURES_IN_A_SUM * FEATURES_IN_A_SUM
+    added = [f"more = {q} + part", f"lost += part - (more - {q})", f"{q} = more"]
+    lines = [
         "lost = tl.zeros((BM, BN), tl.float32)",
-        f"for first in tl.range(0, {item.features}, {FEATURES_IN_A_SUM}, num_stages=1):",
+        f"for first in tl.range(0, {whole}, {FEATURES_IN_A_SUM}, num_stages=1):",
         "    part = tl.zeros((BM, BN), tl.float32)",
-        f"    for f in tl.range(first, tl.minimum(first + {FEATURES_IN_A_SUM}, {item.features}), num_stages=1):",
-        *(f"    {line}" for line in _feature(item, "part")),
-        f"    more = {q} + part",
-        f"    lost += part - (more - {q})",
-        f"    {q} = more",
-        f"{q} += lost",
+        f"    for next in tl.static_range({FEATURES_IN_A_SUM}):",
+        *(f"    {line}" for line in _feature(item, "part", "first + next")),
+        *(f"    {line}" for line in added),
     ]
+    if whole < item.features:
+        lines += [
+            "part = tl.zeros((BM, BN), tl.float32)",
+            f"for f in tl.range({whole}, {item.features}, num_stages=1):",
+            *_feature(item, "part"),
+            *added,
+        ]
+    return lines
 
 
 def _body(lines: list[str]) -> str:

@@ -15,9 +15,6 @@ chip, where they are read in chunks, and in Triton's interpreter.
 SHARED_MEMORY = 220 * 1024
 """Bytes of shared memory that a program may fill."""
 
-CHUNKS_ON_CHIP = 100 * 1024
-"""Half-precision numbers of chunks that shared memory holds, beside what else is there."""
-
 
 @dataclass(frozen=True)
 class Tile:
@@ -37,9 +34,13 @@ class Tile:
     spans: int = 1
     registers: int | None = None
 
-    def with_differences(self) -> Tile:
-        """The same tile for direct differences, which need registers."""
-        return replace(self, warps=min(16, max(self.warps, self.BM * self.BN // 1024)), STAGES=1)
+    def with_differences(self, looped: bool, t: int, *, mirror: bool = False) -> Tile:
+        """The same tile for direct differences, which need registers; a part of it where a loop adds up features."""
+        if not looped:
+            return replace(self, warps=min(16, max(self.warps, self.BM * self.BN // 1024)), STAGES=1)
+        columns = 32 if mirror else min(64, self.BN)
+        part = Tile(16, columns, warps=1) if t == 1 and not mirror else Tile(64, columns)
+        return replace(part, STAGES=1, INNER=self.INNER, POLY=self.POLY, FOLD=1, spans=self.spans)
 
 
 def pad_of(*, chunked: bool) -> int:
@@ -52,15 +53,20 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def tile(layouts: list[Layout], t: int, *, roots: bool, longer: bool = False, mirror: bool = False) -> Tile:
+def tile(
+    layouts: list[Layout], t: int, *, roots: bool, longer: bool = False, looped: bool = False, mirror: bool = False
+) -> Tile:
     """The tile for matrix products of these layouts and t columns of V (0 for dense rows).
 
     More sums take registers, more columns shared memory; `roots` need the units of the exponentials, `longer` formulas
-    have steps besides. With `mirror` a tile is used twice; its columns divide its rows.
+    have steps besides, and `looped` ones add up features one by one. With `mirror` a tile is used twice; its columns
+    divide its rows.
     """
     if interpreted():
         return Tile(64, 64, POLY=-1)
     sums = sum(grid.sums for grid in layouts)
+    if looped:
+        return _looped(layouts, sums, t, mirror)
     if mirror:
         return _mirrored(layouts, sums, roots)
     if not all(grid.resident for grid in layouts):
@@ -80,10 +86,20 @@ def tile(layouts: list[Layout], t: int, *, roots: bool, longer: bool = False, mi
     return Tile(64, 128, STAGES=2, POLY=2 if few else 0, spans=8 if few else 4, registers=112 if some else 128)
 
 
+def _looped(layouts: list[Layout], sums: int, t: int, mirror: bool) -> Tile:
+    """Nothing is on the way ahead of a loop over features, and its sums take registers."""
+    if sums == 0 and t == 1 and not mirror:
+        return Tile(16, 64, warps=1, STAGES=1, FOLD=1, spans=8)
+    if not all(grid.resident for grid in layouts):
+        return _fitting(Tile(64, 64, STAGES=1), sum(len(grid.blocks) for grid in layouts), t)
+    small = mirror if sums == 0 else sums == 1
+    return Tile(64, 32 if small else 64, STAGES=1, spans=8)
+
+
 def _mirrored(layouts: list[Layout], sums: int, roots: bool) -> Tile:
     if not all(grid.resident for grid in layouts):
         size = Tile(128, 128, warps=8, STAGES=1) if sums <= 2 else Tile(64, 64, STAGES=1)
-        return _fitting(size, sum(len(grid.blocks) for grid in layouts))
+        return _fitting(size, sum(len(grid.blocks) for grid in layouts), 1)
     if sums == 0:
         return Tile(64, 64, STAGES=1)
     products = sum(grid.products for grid in layouts)
@@ -95,9 +111,6 @@ def _mirrored(layouts: list[Layout], sums: int, roots: bool) -> Tile:
 
 
 def _many(held: int, t: int) -> Tile:
-    """Always two stages: with one, V takes the place of columns in shared memory that are laid out otherwise, whose
-    address the assembler ptxas 12.8 (Triton 3.6 and 3.7) then loses.
-    """
     sizes = [Tile(64, 64, STAGES=2), Tile(64, 32, STAGES=2)]
     if t > 16 and held <= 256:
         sizes.insert(0, Tile(128, 64, warps=8, STAGES=2))
@@ -105,9 +118,8 @@ def _many(held: int, t: int) -> Tile:
 
 
 def _shared_by_many(size: Tile, held: int, t: int) -> int:
-    """Bytes of a tile's rows, of its columns and of their part of V in three terms, the last two for each stage."""
-    columns = max(16, 1 << (t - 1).bit_length())
-    return 2 * size.BM * held + 2 * size.STAGES * size.BN * (held + 3 * columns)
+    """Bytes of a tile's rows, of its columns and of their part of V, the last two for each stage."""
+    return 2 * size.BM * held + 2 * size.STAGES * size.BN * (held + _columns_of_v(t))
 
 
 def _chunked(sums: int, blocks: int, t: int) -> Tile:
@@ -119,10 +131,16 @@ def _chunked(sums: int, blocks: int, t: int) -> Tile:
         size = Tile(128, 128, warps=8, STAGES=1)
     else:
         size = Tile(128, 256, warps=8, STAGES=1)
-    return _fitting(size, blocks)
+    return _fitting(size, blocks, t)
 
 
-def _fitting(size: Tile, blocks: int) -> Tile:
-    """The same with no more chunks under way than shared memory holds."""
-    columns = blocks * CHUNK * (size.BM + size.BN)
-    return replace(size, INNER=max(1, min(size.INNER, CHUNKS_ON_CHIP // columns)))
+def _fitting(size: Tile, blocks: int, t: int) -> Tile:
+    """The same with no more chunks under way than shared memory holds beside V."""
+    chunk = 2 * blocks * CHUNK * (size.BM + size.BN)
+    room = SHARED_MEMORY - (2 * size.BN * _columns_of_v(t) if t > 1 else 0)
+    return replace(size, INNER=max(1, min(size.INNER, room // chunk)))
+
+
+def _columns_of_v(t: int) -> int:
+    """Of V in three terms, on the chip."""
+    return 3 * max(16, 1 << (t - 1).bit_length())
