@@ -23,6 +23,7 @@ from mercer.operators.backends.fused.layout import layout  # noqa: E402
 from mercer.operators.backends.fused.profile import profile  # noqa: E402
 from mercer.operators.backends.fused.source import Featurewise, Products, functions, source  # noqa: E402
 from mercer.operators.backends.fused.tiles import pad_of, tile  # noqa: E402
+from mercer.testing.compositions import random_kernel  # noqa: E402
 
 TARGET = GPUTarget("cuda", 90, 32)
 BACKEND = make_backend(TARGET)
@@ -143,6 +144,14 @@ def recompiled(launch: Launch) -> Any:
     return triton.compile(ASTSource(function, types, constants, hints), target=TARGET, options=settings.__dict__)
 
 
+def layouts_by_place(program: Any) -> dict[str, set[int]]:
+    """The upper halves of the descriptors of matrix operands in shared memory, by register of the address."""
+    layouts: dict[str, set[int]] = {}
+    for place, descriptor in re.findall(r"(?:or\.b64|add\.s64)\s+%rd\d+, (%rd\d+), (-?\d{10,});", program.asm["ptx"]):
+        layouts.setdefault(place, set()).add(int(descriptor) >> 32)
+    return layouts
+
+
 WIDE = Gaussian() + Laplace(2.0) * Linear(1.0)
 
 
@@ -166,12 +175,29 @@ def test_no_shared_memory_is_read_in_two_layouts(
     monkeypatch.setattr(samples, "truncation_harms", lambda *_: careful)
     gram(kernel, points(normal(70, d, 0)), points(normal(50, d, 1))).product(columns(50, t))
     program = recompiled(next(found for found in launches if found[0] is kernels.product_many))
-    layouts: dict[str, set[int]] = {}
-    for place, descriptor in re.findall(r"(?:or\.b64|add\.s64)\s+%rd\d+, (%rd\d+), (-?\d{10,});", program.asm["ptx"]):
-        layouts.setdefault(place, set()).add(int(descriptor) >> 32)
+    layouts = layouts_by_place(program)
     assert len(layouts) > 2
     assert all(len(found) == 1 for found in layouts.values())
     assert program.metadata.shared <= SHARED_MEMORY
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(25))
+def test_no_shared_memory_is_read_in_two_layouts_in_compositions(seed: int, launches: Launches) -> None:
+    rng = np.random.default_rng(seed)
+    d, t = int(rng.choice([5, 20, 48, 90, 130])), int(rng.choice([2, 20, 100]))
+    x, z = points(normal(70, d, 0)), points(normal(50, d, 1))
+    drawn = (random_kernel(rng, d) for _ in range(50))
+    kernel = next(k for k in drawn if support.supports(k.program(x), x, z) is None)
+    if seed % 2:
+        kernel = kernel + Laplace(metric="l1")
+    launches.near = True
+    gram(kernel, x, z).product(columns(50, t))
+    loops = [found for found in launches if found[0] is kernels.product_many]
+    assert loops
+    for program in map(recompiled, loops):
+        assert all(len(found) == 1 for found in layouts_by_place(program).values())
+        assert program.metadata.shared <= SHARED_MEMORY
 
 
 @pytest.mark.parametrize("d", [40, 130])
