@@ -200,6 +200,26 @@ def test_near_points_are_found_where_one_sample_is_longer(d: int) -> None:
         assert abs(float(fast.product(column)[place]) - float(K[place] @ column.double().cpu())) < 1e-6
 
 
+@pytest.mark.parametrize("d", [20, 150])
+def test_a_large_tile_with_near_points_is_taken_again_in_parts(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if DEVICE == "cpu":  # as large as on a GPU
+        monkeypatch.setattr(fused.samples, "pad_of", lambda *, chunked: 128)
+        monkeypatch.setattr(fused.launch, "tile", lambda *_, **__: Tile(128, 128, POLY=-1))
+    kernel, rows = Laplace(4.0), normal(300, d, 0)
+    rows[290] = rows[70] + 1e-5
+    x, z = points(rows), points(torch.cat([normal(180, d, 2), rows[[1, 200]] + 1e-5]))
+    K, fast = reference(kernel, x, z), gram(kernel, x, z)
+    for t in ((), (3,)):
+        V, W = columns(182, *t), columns(300, *t)
+        assert error(fast.product(V), K @ V.double().cpu()) < TOLERANCE
+        assert error(fast.T.product(W), K.T @ W.double().cpu()) < TOLERANCE
+    assert any(flags.any for flags in fast.operands.flags.values())
+    assert not all(flags.tiles.all() for flags in fast.operands.flags.values())
+    assert error(dense(fast), K) < TOLERANCE
+    whole, W = gram(kernel, x, x, same=True, symmetric=True), columns(300)
+    assert error(whole.product(W), reference(kernel, x) @ W.double().cpu()) < TOLERANCE
+
+
 def test_a_wide_gaussian_takes_near_points_from_differences() -> None:
     kernel = Gaussian(4.0)
     rows = normal(150, 150, 0)

@@ -212,8 +212,9 @@ def test_tiles_taken_again_compile_and_fit_the_marks(
     for t in ((), (3,), (100,)):
         gram(kernel, x, z).product(columns(50, *t))
     gram(kernel, z, z, same=True, symmetric=True).product(columns(50))
+    gram(kernel, x, z).block(torch.arange(70), torch.arange(50))
     again = [found for found in launches if found[2].get("FLAGGED") == kernels.ONLY]
-    assert len(again) == 4
+    assert len(again) == 5
     for launch in again:
         values = launch[2]
         assert values["FM"] % values["BM"] == values["FN"] % values["BN"] == 0

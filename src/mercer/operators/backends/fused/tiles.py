@@ -38,7 +38,7 @@ class Tile:
         """The same tile for direct differences, which need registers; a part of it where a loop adds up features."""
         if not looped:
             return replace(self, warps=min(16, max(self.warps, self.BM * self.BN // 1024)), STAGES=1)
-        columns = 32 if mirror else min(64, self.BN)
+        columns = 32 if mirror or t == 0 else min(64, self.BN)
         part = Tile(16, columns, warps=1) if t == 1 and not mirror else Tile(64, columns)
         return replace(part, STAGES=1, INNER=self.INNER, POLY=self.POLY, FOLD=1, spans=self.spans)
 
