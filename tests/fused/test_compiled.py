@@ -181,6 +181,22 @@ def test_no_shared_memory_is_read_in_two_layouts(
     assert program.metadata.shared <= SHARED_MEMORY
 
 
+@pytest.mark.parametrize("d", [12, 48, 130])
+@pytest.mark.parametrize("beside", [None, Gaussian(), WIDE], ids=repr)
+def test_loops_over_features_have_registers_for_their_sums(d: int, beside: Kernel | None, launches: Launches) -> None:
+    launches.near = True
+    kernel = Laplace(metric="l1") if beside is None else Laplace(metric="l1") + beside
+    x, z = points(normal(70, d, 0)), points(normal(50, d, 1))
+    for t in ((), (3,), (100,)):
+        gram(kernel, x, z).product(columns(50, *t))
+    gram(kernel, z, z, same=True, symmetric=True).product(columns(50))
+    loops = [found for found in launches if found[0].fn.__name__.startswith("product")]
+    assert len(loops) >= 4
+    for _, options, values, _, _ in loops:
+        assert values["BM"] * values["BN"] <= 32 * 32 * options["num_warps"]
+        assert options["maxnreg"] is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_no_shared_memory_is_read_in_two_layouts_in_compositions(seed: int, launches: Launches) -> None:
