@@ -51,7 +51,7 @@ SPEED: list[tuple[Kernel, int, int, float | None]] = [
     (COMPOSITION, 784, 1, None),
     (Gaussian((1.0,) * 10) + Matern(1.5, 2.0) * Linear(1.0), 10, 1, None),
     (Laplace(1.0, metric="l1"), 10, 1, None),
-    *((Laplace(2.0, metric="l1"), d, 1, None) for d in (48, 118)),  # not in DENSE: torch takes a minute
+    *((Laplace(2.0, metric="l1"), d, 1, None) for d in (48, 118)),  # not in DENSE: torch.cdist is too slow
     (Laplace(2.0, metric="l1") + Gaussian(1.0), 48, 1, None),
     *((Gaussian(1.0), 10, t, None) for t in (2, 16, 64, 128)),
     *((Gaussian(1.0), 90, t, None) for t in (16, 64)),

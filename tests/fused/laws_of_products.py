@@ -67,6 +67,14 @@ def test_spans_cover_all_and_none_is_too_long(tiles: int, length: int) -> None:
     assert span <= fused.launch.SPAN
 
 
+@pytest.mark.parametrize(("passed", "kept"), [(16, 64), (64, 64), (64, 128), (256, 128)])  # of the tiles in use
+@pytest.mark.parametrize("n", [256, 2048, 20_224, 1_000_192])
+@pytest.mark.parametrize("m", [256, 2048, 20_224, 1_000_192])
+def test_the_sums_of_all_spans_are_counted(n: int, m: int, passed: int, kept: int) -> None:
+    _, spans = fused.launch._spans(n // kept, m, passed, 8)
+    assert 4 * spans * n <= fused.launch.bytes_of_product((n, m), 1)
+
+
 @pytest.mark.parametrize("t", [2, 20, 40, 100])
 @pytest.mark.parametrize(
     ("kernel", "d"),

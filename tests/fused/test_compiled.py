@@ -234,7 +234,7 @@ def test_tiles_taken_again_compile_and_fit_the_marks(
     for launch in again:
         values = launch[2]
         assert values["FM"] % values["BM"] == values["FN"] % values["BN"] == 0
-        assert beside == Gaussian() or recompiled(launch).metadata.shared <= SHARED_MEMORY
+        assert recompiled(launch).metadata.shared <= SHARED_MEMORY
 
 
 @pytest.mark.parametrize("d", [3, 32, 90, 300, 784])

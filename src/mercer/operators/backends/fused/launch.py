@@ -129,7 +129,7 @@ def bytes_of_product(shape: tuple[int, int], t: int) -> int:
     """Memory that `multiply` takes with t columns at once, at most: sums of all spans, their totals, V and flags."""
     n, m = (length + CHUNKED_PAD for length in shape)
     T = 1 if t == 1 else max(16, 1 << (t - 1).bit_length())
-    spans = max(8, -(-m // SPAN), min(m // 128 + 1, PROGRAMS * 256 // n + 1))
+    spans = max(8, -(-m // SPAN), min(m // 64 + 1, PROGRAMS * 256 // n + 1))
     return 4 * spans * n * T + 24 * n * t + 10 * m * T + n * m // 1024
 
 
