@@ -7,6 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
+TELLING = 1e-5
+"""The least bound of an error that a report mentions."""
+
 
 @dataclass(frozen=True)
 class SolverReport:
@@ -22,6 +25,8 @@ class SolverReport:
     seconds : wall-clock time.
     jitter : relative amount added to the diagonal to make a factorisation succeed, 0 when none was needed.
     reason : why this solver was chosen and what to worry about.
+    error_bound : the most that predictions at the training rows can differ from those of the exact solution: the root
+        of the mean square, as a share of the standard deviation of the targets; None where no bound is known.
     """
 
     solver: str
@@ -31,18 +36,22 @@ class SolverReport:
     seconds: float = 0.0
     jitter: float = 0.0
     reason: str = ""
+    error_bound: float | None = None
 
     def __str__(self) -> str:
         state = "converged" if self.converged else "NOT CONVERGED"
         steps = f", {self.iterations} iterations" if self.iterations else ""
         jitter = f", jitter {self.jitter:.0e}" if self.jitter else ""
-        line = f"{self.solver}: {state}, residual {self.residual:.1e}{steps}{jitter}, {self.seconds:.2f} s"
+        bound = "" if self.error_bound is None or self.error_bound < TELLING else f", error < {self.error_bound:.0e}"
+        line = f"{self.solver}: {state}, residual {self.residual:.1e}{bound}{steps}{jitter}, {self.seconds:.2f} s"
         return f"{line} ({self.reason})" if self.reason else line
 
 
 @dataclass(frozen=True, eq=False)
 class Solution(SolverReport):
     """A `SolverReport` together with the value that was found.
+
+    `missed` are the norms of the residuals beside those of the right-hand sides, where a solver knows them.
 
     >>> import torch
     >>> solution = Solution("cholesky", converged=True, residual=1e-16, value=torch.ones(2))
@@ -51,6 +60,7 @@ class Solution(SolverReport):
     """
 
     value: Tensor = field(kw_only=True)
+    missed: Tensor | None = field(default=None, kw_only=True)
 
     def report(self, **changes: Any) -> SolverReport:
         """The account without the value, with some fields changed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from torch import Tensor
 from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.losses import Loss
-from mercer.core.results import SolverReport
 from mercer.estimators.calibration import Calibration
 from mercer.estimators.data import Seen, TrainingData
 from mercer.estimators.expansion import Centres
@@ -25,6 +24,7 @@ from mercer.estimators.state import (
     read_names,
     read_params,
     read_points,
+    read_report,
     remember_features,
     typed,
 )
@@ -133,12 +133,7 @@ def _restore(model: Any, meta: dict[str, Any], arrays: dict[str, Tensor], t: int
         raise ModelFileError(f"the entry 'where' is {model._where!r:.60}")
     model.kernel_ = from_dict(typed(meta, "kernel", dict))
     model.alpha_, model.objective_ = float(typed(meta, "alpha", (int, float))), float(meta["objective"])
-    report = typed(meta, "report", dict)
-    kinds: dict[str, Any] = {"str": str, "bool": bool, "float": (int, float), "int": int}
-    for f in fields(SolverReport):
-        if not isinstance(report.get(f.name), kinds[str(f.type)]):
-            raise ModelFileError(f"the entry {f.name!r} of the report is {report.get(f.name)!r:.60}")
-    model.solver_report_ = SolverReport(**report)
+    model.solver_report_ = read_report(typed(meta, "report", dict))
     names = read_names(meta)
     points = read_points(meta, arrays, names)
     remember_features(model, points.values.shape[1] if points.is_tensor else None, names)

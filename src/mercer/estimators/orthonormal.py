@@ -86,6 +86,11 @@ class InBasis:
     def device(self) -> torch.device:
         return torch.device(self.kernel.device)
 
+    def row_diag(self) -> Tensor:
+        """k(x, x) at the rows, in float64."""
+        peaks: Tensor = self.kernel.row_diag()
+        return peaks
+
     def rows(self, part: slice) -> Tensor:
         """Some of the rows."""
         basis, (n, m) = self.basis.to(self.device), self.kernel.shape

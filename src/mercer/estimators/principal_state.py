@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
-from mercer.core.results import SolverReport
-from mercer.estimators.state import float_array, plain_objects, read_names, read_points, typed
+from mercer.estimators.state import float_array, plain_objects, read_names, read_points, read_report, typed
 from mercer.features import KernelProjection
 
 
@@ -38,8 +37,7 @@ def principal_from_arrays(
         raise InputError(f"X has {points.values.shape[1]} columns, expected {model.n_features_in_}.")
     coef = float_array(arrays, "coef", (len(points), None))
     q = coef.shape[1]
-    report = typed(meta, "report", dict)
-    model.solver_report_ = SolverReport(**{f.name: report[f.name] for f in fields(SolverReport)})
+    model.solver_report_ = read_report(typed(meta, "report", dict))
     projection = KernelProjection(
         model.kernel_, points, coef, float_array(arrays, "shift", (q,)), **model._place(points)
     )

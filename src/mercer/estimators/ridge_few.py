@@ -26,6 +26,7 @@ from mercer.estimators.spread import SpreadBlocks
 from mercer.estimators.state import plain_params
 from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.solvers.choose import landmark_count
+from mercer.solvers.error_bound import Functions
 from mercer.solvers.falkon import Falkon
 from mercer.solvers.landmarks import choose_landmarks
 from mercer.solvers.nystrom import NystromSpectrum, NystromSums, sums_over
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 N_FEATURES = 1000
 FEATURE_MATRICES = 7
 """p x p float64 matrices at the peak of a fit on p features."""
+SUMS = "rows and targets"
+"""What a checkpoint holds sums of: one with other sums is of another fit."""
 HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")
 """Parameters that do not change what is computed."""
 
@@ -95,7 +98,12 @@ def fit_source(
         parameters = {name: value for name, value in plain_params(model).items() if name not in HARMLESS}
         checkpoint = Checkpoint(
             model.checkpoint,
-            {"rows": source.identity(), "parameters": parameters, "kernel and landmarks": expansion.digest()},
+            {
+                "sums": SUMS,
+                "rows": source.identity(),
+                "parameters": parameters,
+                "kernel and landmarks": expansion.digest(),
+            },
         )
         saved = checkpoint.load()  # one of another fit is refused before any work
     sums = None if solver == "falkon" else RunningSums.begin(expansion, place, saved)
@@ -168,6 +176,7 @@ class RunningSums:
     working: Expansion
     penalty: Tensor | None
     basis: Tensor | None
+    functions: Functions | None = None
     sums: NystromSums | None = None
     coarse: bool = False
 
@@ -180,9 +189,11 @@ class RunningSums:
         known = None if saved is None else saved[1].get("basis")
         rounding = rounding_of(place.dtype, len(penalty))
         basis = whitening(penalty, rounding) if known is None else known.to(penalty)
+        functions = Functions(basis, penalty.diagonal(), torch.finfo(place.dtype).eps, rounding)
         if well_conditioned(basis) or basis.shape[1] == 0:
-            return cls(expansion, expansion, penalty, basis)
-        return cls(expansion, Orthonormal(expansion, basis), None, None, coarse=place.dtype != torch.float64)
+            return cls(expansion, expansion, penalty, basis, functions)
+        working, coarse = Orthonormal(expansion, basis), place.dtype != torch.float64
+        return cls(expansion, working, None, None, functions, coarse=coarse)
 
     def to_arrays(self) -> Arrays:
         """The sums and what they are sums of, which a file can hold."""
@@ -253,12 +264,12 @@ class RunningSums:
 
     def spectrum(self) -> NystromSpectrum:
         assert self.sums is not None
-        return self.sums.prepare(self.penalty, self.basis)
+        return self.sums.prepare(self.penalty, self.basis, self.functions)
 
     def solve(self, alpha: float | Tensor) -> RidgeFit:
         """The fit to all rows so far."""
         assert self.sums is not None
-        return self.fit(self.sums.solve(self.penalty, alpha, self.basis), alpha)
+        return self.fit(self.sums.solve(self.penalty, alpha, self.basis, self.functions), alpha)
 
     def fit(self, solution: Solution, alpha: Any, path: Any = None, loo: Tensor | None = None) -> RidgeFit:
         """A solution for the working functions as a fit with the expansion's."""

@@ -17,6 +17,7 @@ from mercer.kernels.objects import is_unproven
 from mercer.operators import Stored
 from mercer.selection import AlphaPath, loo_predictions, select_alpha
 from mercer.solvers import Eigh, ridge_solve
+from mercer.solvers.error_bound import Moments, far_words, row_bound, too_far
 from mercer.solvers.ridge import ITERATIVE
 from mercer.solvers.semidefinite import require_semidefinite
 
@@ -59,6 +60,7 @@ def fit_rows(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor |
         solution = spectrum.solve(system.rhs, alpha)
     else:
         solution = solve_rows(model, system, system.rhs, alpha, solver)
+    solution = _judged(solution, system.data, model.tol if solver in ITERATIVE else 0.0)
     expansion = Centres(model.kernel_, data.rows, note)
     return RidgeFit(expansion, system.coefficients(solution.value), alpha, solution, path, loo)
 
@@ -69,6 +71,17 @@ def solve_rows(model: RidgeModel, system: RidgeSystem, rhs: Tensor, alpha: Any, 
     if solver == "pcg" and model.dtype == "auto" and system.operator.dtype == torch.float32:
         options["accurate"] = model._system(torch.float64).operator
     return ridge_solve(system.operator, rhs, alpha, solver, **options)
+
+
+def _judged(solution: Solution, data: TrainingData, tol: float) -> Solution:
+    """A solution with a bound of its error at the rows; one that may be too far off has not converged."""
+    if solution.missed is None:
+        return solution
+    bound = row_bound(Moments.of(data.targets, data.weights), solution.missed.cpu())
+    if not too_far(bound, tol):
+        return replace(solution, error_bound=bound)
+    words = "; ".join(filter(None, [solution.reason, far_words(bound)]))
+    return replace(solution, error_bound=bound, converged=False, reason=words)
 
 
 def _looked_at(model: RidgeModel, system: RidgeSystem, solver: str) -> tuple[RidgeSystem, str]:

@@ -114,9 +114,18 @@ def read_seen(values: dict[str, Any]) -> Seen:
     return Seen(**{name: values[name] for name in SEEN}, dtype=dtype, device=torch.device("cpu"))
 
 
+KINDS: dict[str, Any] = {
+    "str": str,
+    "bool": bool,
+    "float": (int, float),
+    "int": int,
+    "float | None": (int, float, type(None)),
+}
+
+
 def read_report(values: dict[str, Any]) -> SolverReport:
     """The account of a solver."""
-    kinds = {"str": str, "bool": bool, "float": (int, float), "int": int}
+    kinds = KINDS
     for f in fields(SolverReport):
         if not isinstance(values.get(f.name), kinds[str(f.type)]):  # type: ignore[arg-type]
             raise ModelFileError(f"the entry {f.name!r} of the report is {values.get(f.name)!r:.60}")

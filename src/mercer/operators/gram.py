@@ -132,6 +132,10 @@ class GramOperator(Operator):
             raise InputError("diag() needs one sample, gram(kernel, X); this operator pairs two samples, X and Z.")
         return self.kernel.on(DiagonalPair(self.x)).to(device=self.device, dtype=self.dtype)
 
+    def row_diag(self) -> Tensor:
+        """k(x, x) at the rows, in float64."""
+        return self.kernel.on(DiagonalPair(self.x)).to(device=self.device, dtype=torch.float64)
+
     def _room(self, count: int, what: str) -> tuple[Tensor, int]:
         """An empty matrix for some rows, and what remains of the budget."""
         m, budget = self.shape[1], self._budget

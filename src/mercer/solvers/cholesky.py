@@ -73,7 +73,9 @@ class Cholesky:
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1])
         distinct, group = alphas.unique(return_inverse=True)
         parts = [self.prepare(A, float(a)).solve(rhs[:, group == g]) for g, a in enumerate(distinct)]
-        value = torch.cat([part.value for part in parts], dim=1)[:, group.argsort(stable=True).argsort()]
+        order = group.argsort(stable=True).argsort()
+        value = torch.cat([part.value for part in parts], dim=1)[:, order]
+        missed = [part.missed for part in parts if part.missed is not None]
         worst = max(parts, key=lambda part: (not part.converged, part.residual))
         return replace(
             worst,
@@ -81,6 +83,7 @@ class Cholesky:
             iterations=max(part.iterations for part in parts),
             seconds=sum(part.seconds for part in parts),
             jitter=max(part.jitter for part in parts),
+            missed=torch.cat(missed)[order.to(missed[0].device)],
         )
 
 
@@ -108,7 +111,8 @@ class CholeskyFactor:
             if not smaller < 0.5 * residual:
                 break
             value, residual, steps = refined, smaller, steps + 1
-        worry = self._worry(residual, value, rhs)
+        missed = self.error.relative_residual(value, rhs)
+        worry = self._worry(residual, value, float(missed.max()))
         return Solution(
             solver="cholesky",
             converged=not worry,
@@ -118,6 +122,7 @@ class CholeskyFactor:
             jitter=self.jitter,
             reason=worry or ("the Gram matrix is singular to rounding, so jitter was added" if self.jitter else ""),
             value=value.reshape(B.shape),
+            missed=missed,
         )
 
     def inverse_diag(self) -> Tensor:
@@ -131,13 +136,12 @@ class CholeskyFactor:
     def _matmul(self, value: Tensor) -> Tensor:
         return self.system.matmul(value).to(torch.float64)
 
-    def _worry(self, residual: float, value: Tensor, rhs: Tensor) -> str:
+    def _worry(self, residual: float, value: Tensor, missed: float) -> str:
         """Why the solution is not to be trusted; empty when it is."""
         if not bool(torch.isfinite(value).all()):
             return "the solution is not finite: the system is too close to singular, use a larger alpha"
         if residual > TOLERANCE:
             return "the system is close to singular: use a larger alpha or solver='eigh'"
-        missed = float(self.error.relative_residual(value, rhs).max())
         if self.jitter and missed > JITTERED_TOLERANCE:
             return "the system is singular and only jitter made it solvable: use a larger alpha or solver='eigh'"
         return told(missed)

@@ -146,6 +146,7 @@ class EigenPro:
             iterations=epochs,
             reason=self._account(descent, best, ending),
             value=best.value,
+            missed=None if len(held_out) else rhs.new_full(rhs.shape[1:], residual),
         )
 
     def _flatten(self, rows: _Rows, products: Products, alpha: float) -> Flattened:

@@ -105,7 +105,8 @@ class Spectrum:
         value = self.inverse_times(rhs, distinct)
         cut = distinct == 0
         missed = torch.where(cut, self.null_part(rhs), 0.0) if bool(cut.any()) else torch.zeros_like(rhs)
-        off = float(torch.where(alphas == 0, 0.0, self.error.relative_residual(value, rhs, alphas)).max())
+        relative = self.error.relative_residual(value, rhs - torch.where(alphas == 0, missed, 0.0), alphas)
+        off = float(torch.where(alphas == 0, 0.0, relative).max())
         residual = float(self.error(value, rhs - missed, alphas).max())
         allowed = max(TOLERANCE, ROUNDING * self.precision)
         words = ["" if residual <= TOLERANCE else self._worry(value, allowed), told(off)]
@@ -118,6 +119,7 @@ class Spectrum:
             seconds=self.seconds + time.perf_counter() - started,
             reason="; ".join(filter(None, words)),
             value=(value * scale).reshape(B.shape),
+            missed=relative,
         )
 
     def distinct(self, alphas: Tensor) -> Tensor:

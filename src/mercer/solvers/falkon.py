@@ -16,11 +16,13 @@ from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.solvers import conjugate_gradients as cg
-from mercer.solvers.falkon_basis import FalkonBasis
+from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
+from mercer.solvers.falkon_basis import ROUNDING, FalkonBasis
 from mercer.solvers.pcg import how_it_ended
 from mercer.solvers.products import generator_from
 from mercer.solvers.row_blocks import Block, total
 from mercer.solvers.system import check_alpha, check_count, check_tol, near_one
+from mercer.solvers.whitening import landmark_diagonal
 
 Work = Callable[..., dict[str, Tensor]]
 """A sum over rows, which `total` can have done elsewhere."""
@@ -49,8 +51,8 @@ class Falkon:
 
     with s rows drawn at random, and the landmarks where these are rows; the classical choice is the landmarks alone.
     K_nm is never stored: each iteration reads all rows once, block by block, and adds up in float64. The residual is
-    measured in the basis of beta, where it is close to the error of the function. Takes two m x m matrices while it
-    iterates, and one more for each further alpha up to four; more alphas share one.
+    measured in the basis of beta, where the matrix is close to the identity and the residual to the error at the rows.
+    Takes two m x m matrices while it iterates, and one more for each further alpha up to four; more alphas share one.
 
     E is L^-T with L L^T = K_mm. Landmarks of a smooth kernel can be so close to dependent that their coefficients are
     huge and cancel: those that others span to rounding are left out, and the reason says so.
@@ -152,15 +154,24 @@ class Falkon:
             checkpoint=self.checkpoint,
         )
         residual = float(found.residual.max())
+        u = basis.functions(found.value, everything) * scale
+        value = basis.coefficients(u)
+        moments = Moments(n, weight, *first["targets"].to(cross), float(first["trace"]))
+        values = torch.finfo(torch.float64 if way.missed is not None else dtype).eps
+        functions = Functions(basis.E, landmark_diagonal(K_mm, cross), values, ROUNDING * cg.EPS)
+        missed, explained = found.residual * rhs.norm(dim=0) * scale, (value * cross * scale).sum(0)
+        bound = landmark_bound(moments, functions, u, alphas, basis.squares, missed, explained)
+        far = too_far(bound, self.tol)
         return Solution(
             solver="falkon",
-            converged=residual <= self.tol,
+            converged=residual <= self.tol and not far,
             residual=residual,
             iterations=found.iterations,
             seconds=time.perf_counter() - started,
             jitter=basis.jitter,
-            reason=self._account(found, way, dtype),
-            value=basis.coefficients(basis.functions(found.value, everything)) * scale,
+            reason="; ".join(filter(None, [self._account(found, way, dtype), far_words(bound) if far else ""])),
+            error_bound=bound,
+            value=value,
         )
 
     def _way(
@@ -235,24 +246,29 @@ class Way:
 
 
 def _first_pass(blocks: Iterable[Block]) -> dict[str, Tensor]:
-    """How many rows have weight, the sums of weights and of their roots, K_nm^T W y, a zero as precise as products."""
-    rows, weight, roots, cross, dtype = 0, 0.0, 0.0, None, torch.float64
+    """Rows with weight, sums of weights, roots, w k(x, x), targets and K_nm^T W y, a zero as precise as products."""
+    rows, weight, roots, trace, cross, targets, dtype = 0, 0.0, 0.0, 0.0, None, None, torch.float64
     for block in blocks:
         dtype = block.kernel.dtype
         weights = torch.ones(len(block.targets), dtype=torch.float64) if block.weights is None else block.weights
         if not bool((weights >= 0).all()):
             raise InputError("Weights must be >= 0.")
-        part = block.cross()
+        part, more = block.cross(), Moments.of(block.targets.to(torch.float64), block.weights)
         rows += int((weights > 0).sum())
         weight += float(weights.sum())
         roots += float(weights.sqrt().sum())
+        trace += block.trace()
         cross = part if cross is None else cross + part
-    if cross is None:
+        sums = torch.stack([more.first, more.second])
+        targets = sums if targets is None else targets + sums
+    if cross is None or targets is None:
         raise InputError("There are no rows with weight to learn from.")
     return {
         "rows": torch.tensor(rows),
         "weight": torch.tensor(weight, dtype=torch.float64),
         "roots": torch.tensor(roots, dtype=torch.float64),
+        "trace": torch.tensor(trace, dtype=torch.float64),
+        "targets": targets,
         "cross": cross,
         "precision": torch.zeros((), dtype=dtype),
     }

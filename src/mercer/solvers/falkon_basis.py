@@ -43,6 +43,7 @@ class FalkonBasis:
 
     where s rows stand for all. `roots` are the A of each distinct alpha, triangular or diagonal, `group` says which is
     a column's, and `added` is the diagonal matrix D: zero, or a jitter. `jitter` is zero where the first one worked.
+    `squares` is the diagonal of that sum over rows.
     """
 
     E: Tensor
@@ -50,6 +51,7 @@ class FalkonBasis:
     group: Tensor
     added: Tensor | None = None
     jitter: float = 0.0
+    squares: Tensor | None = None
 
     @classmethod
     def orthonormal(
@@ -89,14 +91,16 @@ class FalkonBasis:
             _add_landmarks(inner, E, K_mm, weight if rows is None else own * weight)
         if rows is not None:
             _add_rows(inner, E, rows, (1.0 - own) * weight)
+        squares = inner.diagonal().clone()
         distinct, group = alphas.unique(return_inverse=True)
         if len(distinct) > FEW_ALPHAS:
             values, vectors = torch.linalg.eigh(inner)
             values.clamp_(min=0.0)
+            squares = values.clone()
             roots = [(values + alpha).sqrt().unsqueeze(1) for alpha in distinct]
-            return cls(E @ vectors, roots, group, added, jitter)
+            return cls(E @ vectors, roots, group, added, jitter, squares)
         roots = [_root(inner.clone(), alpha) for alpha in distinct[:-1]]
-        return cls(E, [*roots, _root(inner, distinct[-1])], group, added, jitter)
+        return cls(E, [*roots, _root(inner, distinct[-1])], group, added, jitter, squares)
 
     def functions(self, beta: Tensor, columns: Tensor) -> Tensor:
         """A^-T beta, coefficients of the functions E; with the A of each column."""

@@ -94,6 +94,7 @@ class GradientDescent:
                 iterations=taken,
                 reason=self._account(best, alpha, step, ending, len(held_out)),
                 value=best.value,
+                missed=None if len(held_out) else columns.new_full(columns.shape[1:], residual),
             )
 
         solution = each_alpha(solve, rhs, alphas)

@@ -47,14 +47,15 @@ class MixedCholesky:
         products = Products.of(A)
         rhs, scale = near_one(right_hand_sides(B, products.n).to(products.device))
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(products.device)
-        value, worst, missed, steps, jitter = torch.zeros_like(rhs), 0.0, 0.0, 0, 0.0
+        value, missed = torch.zeros_like(rhs), torch.zeros_like(alphas)
+        worst, steps, jitter = 0.0, 0, 0.0
         for distinct in alphas.unique():
             columns = alphas == distinct
             part = self._solve(products, rhs[:, columns], float(distinct))
             value[:, columns] = part.value
-            worst, missed = max(worst, part.residual), max(missed, part.missed)
+            missed[columns], worst = part.missed, max(worst, part.residual)
             steps, jitter = max(steps, part.steps), max(jitter, part.jitter)
-        converged = worst <= TOLERANCE and missed <= UNSOLVED
+        converged = worst <= TOLERANCE and float(missed.max()) <= UNSOLVED
         return Solution(
             solver="mixed_cholesky",
             converged=converged,
@@ -64,12 +65,13 @@ class MixedCholesky:
             jitter=jitter,
             reason="" if converged else _worry(products),
             value=(value * scale).reshape(B.shape),
+            missed=missed,
         )
 
     def _solve(self, products: Products, rhs: Tensor, alpha: float) -> _Refined:
         factor, scale, norm, jitter = _factorise(products, alpha)
         value = torch.zeros_like(rhs)
-        best = _Refined(value, torch.inf, 0.0, 0, jitter)
+        best = _Refined(value, torch.inf, torch.full_like(rhs[0], torch.inf), 0, jitter)
         for step in range(MAX_REFINEMENTS + 1):
             residual = rhs - products.matmul(value) - alpha * value
             size = norm * column_norms(value) + rhs.norm(dim=0)
@@ -77,7 +79,7 @@ class MixedCholesky:
             improved = float(error.max()) < 0.5 * best.residual
             if float(error.max()) < best.residual:
                 missed = torch.where(rhs.norm(dim=0) > 0, residual.norm(dim=0) / rhs.norm(dim=0), 0.0)
-                best = _Refined(value.clone(), float(error.max()), float(missed.max()), max(0, step - 1), jitter)
+                best = _Refined(value.clone(), float(error.max()), missed, max(0, step - 1), jitter)
             if best.residual <= GOOD_ENOUGH or not improved:
                 break
             value = value + scale * _apply(factor, scale * residual)
@@ -88,7 +90,7 @@ class MixedCholesky:
 class _Refined:
     value: Tensor
     residual: float
-    missed: float
+    missed: Tensor
     steps: int
     jitter: float
 

@@ -14,6 +14,7 @@ from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.solvers.cholesky import factorise_in_place
+from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import check_alpha
@@ -51,7 +52,8 @@ class NystromSums:
             raise InputError(f"NystromSums(m={m}, t={t}): needs at least one landmark and one target.")
         self.gram = torch.zeros(m, m, dtype=torch.float64, device=device)
         self.cross = torch.zeros(m, t, dtype=torch.float64, device=device)
-        self.rows, self.weight = 0, 0.0
+        self.targets = torch.zeros(2, t, dtype=torch.float64, device=device)
+        self.rows, self.weight, self.trace = 0, 0.0, 0.0
 
     @classmethod
     def of(cls, blocks: Iterable[Block]) -> NystromSums:
@@ -67,19 +69,21 @@ class NystromSums:
 
     def to_arrays(self) -> dict[str, Tensor]:
         """The sums as plain arrays, which a file can hold."""
-        counts = torch.tensor([float(self.rows), self.weight], dtype=torch.float64)
-        return {"gram": self.gram, "cross": self.cross, "counts": counts}
+        counts = torch.tensor([float(self.rows), self.weight, self.trace], dtype=torch.float64)
+        return {"gram": self.gram, "cross": self.cross, "targets": self.targets, "counts": counts}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Tensor], device: torch.device | str = "cpu") -> NystromSums:
         """The sums that `to_arrays` wrote."""
-        gram, cross, counts = (
-            arrays[name].to(device=device, dtype=torch.float64) for name in ("gram", "cross", "counts")
+        gram, cross, targets, counts = (
+            arrays[name].to(device=device, dtype=torch.float64) for name in ("gram", "cross", "targets", "counts")
         )
-        if gram.shape != (len(cross), len(cross)) or cross.ndim != 2 or counts.shape != (2,):
+        fits = cross.ndim == 2 and gram.shape == (len(cross), len(cross)) and targets.shape == (2, cross.shape[1])
+        if not fits or counts.shape != (3,):
             raise InputError(f"Arrays of shapes {tuple(gram.shape)} and {tuple(cross.shape)} are no sums.")
         sums = cls(len(cross), cross.shape[1], device)
-        sums.gram, sums.cross, sums.rows, sums.weight = gram, cross, int(counts[0]), float(counts[1])
+        sums.gram, sums.cross, sums.targets = gram, cross, targets
+        sums.rows, sums.weight, sums.trace = int(counts[0]), float(counts[1]), float(counts[2])
         return sums
 
     def add(self, K: Tensor, y: Tensor, w: Tensor | None = None) -> NystromSums:
@@ -91,19 +95,20 @@ class NystromSums:
         if w is not None and not bool((w >= 0).all()):
             raise InputError("Weights must be >= 0.")
         K, y = K.to(self.gram), y.to(self.gram)
+        given = y
         if w is not None:
             root = w.to(self.gram).sqrt().unsqueeze(1)
             K, y = K * root, y * root
         add_gram(self.gram, K)
         self.cross.addmm_(K.T, y)
-        self.rows += len(K)
-        self.weight += float(len(K) if w is None else w.sum())
+        self._add_moments(Moments.of(given, w))
         return self
 
     def add_block(self, block: Block) -> NystromSums:
         """Add a block of rows, some kernel rows at a time."""
         for K, y, w in block.parts():
             self.add(K, y, w)
+        self.trace += block.trace()
         return self
 
     def merge(self, other: NystromSums) -> NystromSums:
@@ -115,21 +120,33 @@ class NystromSums:
             )
         self.gram += other.gram.to(self.gram)
         self.cross += other.cross.to(self.cross)
-        self.rows += other.rows
-        self.weight += other.weight
+        self._add_moments(other.moments)
         return self
 
-    def prepare(self, K_mm: Any, basis: Tensor | None = None) -> NystromSpectrum:
+    @property
+    def moments(self) -> Moments:
+        """The sums that know nothing of landmarks."""
+        return Moments(self.rows, self.weight, self.targets[0], self.targets[1], self.trace)
+
+    def _add_moments(self, more: Moments) -> None:
+        self.targets += torch.stack([more.first, more.second]).to(self.targets)
+        self.rows += more.rows
+        self.weight += more.weight
+        self.trace += more.trace
+
+    def prepare(self, K_mm: Any, basis: Tensor | None = None, functions: Functions | None = None) -> NystromSpectrum:
         """Decompose the normal equations once, to solve for every alpha; `K_mm` is the landmarks' Gram matrix.
 
         With None it is the identity: `kernel` rows are then features phi(x_i), and the penalty is alpha |c|^2.
-        `basis` is ``whitening(K_mm, ...)`` where it is known already.
+        `basis` is ``whitening(K_mm, ...)`` where it is known already, `functions` what is known of its rounding.
         """
-        return NystromEquations.of(self, K_mm, basis).spectrum()
+        return NystromEquations.of(self, K_mm, basis, functions).spectrum()
 
-    def solve(self, K_mm: Any, alpha: float | Tensor, basis: Tensor | None = None) -> Solution:
+    def solve(
+        self, K_mm: Any, alpha: float | Tensor, basis: Tensor | None = None, functions: Functions | None = None
+    ) -> Solution:
         """Coefficients c (m, t) for one alpha or one per target."""
-        return NystromEquations.of(self, K_mm, basis).solve(alpha)
+        return NystromEquations.of(self, K_mm, basis, functions).solve(alpha)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +163,13 @@ class NystromEquations:
     K_mm: Tensor | None
     basis: Tensor | None
     inner: Tensor
+    functions: Functions | None = None
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, sums: NystromSums, K_mm: Any, basis: Tensor | None = None) -> NystromEquations:
+    def of(
+        cls, sums: NystromSums, K_mm: Any, basis: Tensor | None = None, functions: Functions | None = None
+    ) -> NystromEquations:
         started = time.perf_counter()
         check_finite(sums.gram, "The sum of products of kernel values")
         check_finite(sums.cross, "The sum of kernel values times targets")
@@ -158,7 +178,9 @@ class NystromEquations:
             kernel, precision = landmark_matrix(K_mm, sums.gram)
             basis = whitening(kernel, precision) if basis is None else basis
             inner = basis.T @ sums.gram @ basis
-        return cls(sums, kernel, basis, (inner + inner.T).div_(2), time.perf_counter() - started)
+            functions = Functions(basis, kernel.diagonal()) if functions is None else functions
+        inner = (inner + inner.T).div_(2)
+        return cls(sums, kernel, basis, inner, functions, time.perf_counter() - started)
 
     def solve(self, alpha: float | Tensor) -> Solution:
         """Coefficients c (m, t): by Cholesky for one alpha well above the rounding of the sums, else by eigenvalues."""
@@ -167,28 +189,32 @@ class NystromEquations:
         factor = self._factor(float(alphas.min())) if len(alphas.unique()) == 1 else None
         if factor is None:
             return self.spectrum().solve(alpha)
-        value = self._outside(torch.cholesky_solve(self._inside(self.sums.cross), factor)).contiguous()
-        return self.solution(value, alphas.reshape(1, -1), self.seconds + time.perf_counter() - started)
+        u = torch.cholesky_solve(self._inside(self.sums.cross), factor)
+        return self.solution(u, alphas.reshape(1, -1), self.seconds + time.perf_counter() - started)
 
     def spectrum(self) -> NystromSpectrum:
         """The equations with their matrix made diagonal."""
         started = time.perf_counter()
         values, vectors = torch.linalg.eigh(self.inner)
-        return NystromSpectrum(self, self._outside(vectors), values, self.seconds + time.perf_counter() - started)
+        seconds = self.seconds + time.perf_counter() - started
+        return NystromSpectrum(self, self._outside(vectors), vectors, values, seconds)
 
-    def solution(self, value: Tensor, alphas: Tensor, seconds: float, concern: str = "") -> Solution:
-        """The coefficients with their account; alphas are (1, 1) or (1, t)."""
-        rank, m, residual = len(self.inner), len(value), self._backward_error(value, alphas)
+    def solution(self, u: Tensor, alphas: Tensor, seconds: float, concern: str = "") -> Solution:
+        """The coefficients c = E u with their account; alphas are (1, 1) or (1, t)."""
+        value = self._outside(u).contiguous()
+        rank, m, residual, bound = len(u), len(value), self._backward_error(value, alphas), self._bound(u, alphas)
         words = [f"{rank} of {m} landmarks are independent to rounding"] if rank < m else []
         words += [concern] if concern else []
         if residual > TOLERANCE:
             words.append("the normal equations are too close to singular: use a larger alpha or fewer landmarks")
+        words += [far_words(bound)] if too_far(bound) else []
         return Solution(
             solver="nystrom",
-            converged=residual <= TOLERANCE,
+            converged=residual <= TOLERANCE and not too_far(bound),
             residual=residual,
             seconds=seconds,
             reason="; ".join(words),
+            error_bound=bound,
             value=value,
         )
 
@@ -209,6 +235,17 @@ class NystromEquations:
 
     def _outside(self, U: Tensor) -> Tensor:
         return U if self.basis is None else self.basis @ U
+
+    def _bound(self, u: Tensor, alphas: Tensor) -> float | None:
+        """How far predictions at the rows can be from those of the exact solution."""
+        cross, moments, sizes = self._inside(self.sums.cross), self.sums.moments, self.inner.diagonal().clamp(min=0.0)
+        alphas = alphas.reshape(-1).expand(u.shape[1])
+        missed = (cross - self.inner @ u - alphas * u).norm(dim=0) / (2.0 * alphas.sqrt())
+        summed = sizes.sqrt()
+        if self.basis is not None and self.functions is not None:
+            summed = max(moments.trace, float(sizes.sum())) ** 0.5 * self.functions.sizes
+        explained = (u * cross).sum(0)
+        return landmark_bound(moments, self.functions, u, alphas, sizes, missed, explained, summed)
 
     def _backward_error(self, value: Tensor, alphas: Tensor) -> float:
         gram, cross = self.sums.gram, self.sums.cross
@@ -231,6 +268,7 @@ class NystromSpectrum:
 
     equations: NystromEquations
     basis: Tensor
+    vectors: Tensor
     values: Tensor
     seconds: float = 0.0
 
@@ -253,11 +291,11 @@ class NystromSpectrum:
         started = time.perf_counter()
         cross = self.sums.cross
         alphas = check_alpha(alpha, cross.shape[1]).reshape(1, -1).to(cross.device)
-        value = self.basis @ (self.inverse_values(alphas.squeeze(0)) * (self.basis.T @ cross))
+        u = self.vectors @ (self.inverse_values(alphas.squeeze(0)) * (self.basis.T @ cross))
         smallest, concern = float(alphas.min()), ""
         if self.rounding > smallest:
             concern = f"alpha={smallest:g} is below the rounding error {self.rounding:.0e} of the sums"
-        return self.equations.solution(value, alphas, self.seconds + time.perf_counter() - started, concern)
+        return self.equations.solution(u, alphas, self.seconds + time.perf_counter() - started, concern)
 
     def inverse_values(self, alphas: Tensor) -> Tensor:
         """1 / (mu + alpha) of shape (r, k) for k alphas; at alpha = 0 that of what is not rounding, else zero."""

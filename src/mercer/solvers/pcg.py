@@ -161,6 +161,7 @@ class PreparedPCG:
             seconds=self.seconds + time.perf_counter() - started,
             reason="; ".join(filter(None, [ending, switched, getattr(P, "note", "")])),
             value=value.reshape(B.shape),
+            missed=residual,
         )
 
     def _groups(self, alphas: Tensor) -> list[Tensor]:

@@ -73,6 +73,13 @@ class Block(NamedTuple):
             U = U * self.weights.to(U).unsqueeze(1)
         return in_precision(self.kernel.T.matmul, U, self.kernel.dtype)
 
+    def trace(self) -> float:
+        """The sum of w k(x, x), 0 where it is not known."""
+        if not hasattr(self.kernel, "row_diag"):
+            return 0.0
+        peaks = self.kernel.row_diag()
+        return float(peaks.sum() if self.weights is None else self.weights.to(peaks) @ peaks)
+
     def parts(self, most: int | None = None) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
         """Kernel rows, targets and weights, some rows at a time, at most `most`."""
         step = max(1, self._rows_at_once if most is None else min(self._rows_at_once, most))

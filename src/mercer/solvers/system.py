@@ -115,15 +115,18 @@ def each_alpha(solve: Callable[[Tensor, float], Solution], B: Tensor, alphas: Te
     >>> each_alpha(solve, torch.ones(1, 2), torch.tensor([0.0, 1.0])).value
     tensor([[1.0000, 0.5000]])
     """
-    value, parts = torch.empty_like(B), []
+    value, missed, parts = torch.empty_like(B), torch.full_like(alphas, torch.nan), []
     for alpha in alphas.unique():
         columns = alphas == alpha
         parts.append(solve(B[:, columns.to(B.device)], float(alpha)))
         value[:, columns.to(B.device)] = parts[-1].value.to(B)
+        if parts[-1].missed is not None:
+            missed[columns] = parts[-1].missed.to(missed)
     worst = max(parts, key=lambda part: (not part.converged, part.residual))
     return replace(
         worst,
         iterations=max(part.iterations for part in parts),
         seconds=sum(part.seconds for part in parts),
         value=value,
+        missed=None if worst.missed is None else missed,
     )

@@ -28,6 +28,11 @@ def landmark_matrix(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:
     return matrix.to(like), torch.finfo(matrix.dtype).eps
 
 
+def landmark_diagonal(K_mm: Any, like: Tensor) -> Tensor:
+    """The diagonal of the Gram matrix of the landmarks, given as a tensor or an operator."""
+    return (K_mm.diagonal() if isinstance(K_mm, Tensor) else torch.as_tensor(K_mm.diag())).to(like)
+
+
 def rounding_of(dtype: torch.dtype, m: int) -> float:
     """What `whitening` of m landmarks takes for the rounding error, by the dtype of kernel values at the rows.
 
