@@ -20,6 +20,7 @@ from mercer.solvers import Eigh, ridge_solve
 from mercer.solvers.error_bound import Moments, far_words, row_bound, too_far
 from mercer.solvers.ridge import ITERATIVE
 from mercer.solvers.semidefinite import require_semidefinite
+from mercer.solvers.system import near_one
 
 if TYPE_CHECKING:
     from mercer.estimators.ridge_model import RidgeModel
@@ -77,7 +78,8 @@ def _judged(solution: Solution, data: TrainingData, tol: float) -> Solution:
     """A solution with a bound of its error at the rows; one that may be too far off has not converged."""
     if solution.missed is None:
         return solution
-    bound = row_bound(Moments.of(data.targets, data.weights), solution.missed.cpu())
+    targets, _ = near_one(data.targets)
+    bound = row_bound(Moments.of(targets, data.weights), solution.missed)
     if not too_far(bound, tol):
         return replace(solution, error_bound=bound)
     words = "; ".join(filter(None, [solution.reason, far_words(bound)]))

