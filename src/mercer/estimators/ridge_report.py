@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.core.report import Report, make_report
 from mercer.estimators.ridge_model import DESCENTS, SINGLE
+from mercer.solvers.error_bound import far_words, too_far
 
 if TYPE_CHECKING:
     from mercer.estimators.kernel_ridge import KernelRidge
@@ -49,7 +50,9 @@ def _loo_error(model: KernelRidge) -> np.ndarray:
 def _concerns(model: KernelRidge) -> list[str]:
     found = []
     path, solved = model.alpha_path_, model.solver_report_
-    if not solved.converged:
+    if too_far(solved.error_bound):
+        found.append(far_words(solved.error_bound))
+    elif not solved.converged:
         advice = "see the solver" if solved.solver in SINGLE else "use a larger alpha"
         found.append(f"the system was not solved to its tolerance (residual {solved.residual:.1e}): {advice}")
     if solved.jitter:
