@@ -127,7 +127,7 @@ def read_report(values: dict[str, Any]) -> SolverReport:
     """The account of a solver."""
     kinds = KINDS
     for f in fields(SolverReport):
-        if not isinstance(values.get(f.name), kinds[str(f.type)]):  # type: ignore[arg-type]
+        if not isinstance(values.get(f.name), kinds[str(f.type)]):
             raise ModelFileError(f"the entry {f.name!r} of the report is {values.get(f.name)!r:.60}")
     return SolverReport(**values)
 

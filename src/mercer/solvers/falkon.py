@@ -156,7 +156,8 @@ class Falkon:
         residual = float(found.residual.max())
         u = basis.functions(found.value, everything) * scale
         value = basis.coefficients(u)
-        moments = Moments(n, weight, *first["targets"].to(cross), float(first["trace"]))
+        targets = first["targets"].to(cross)
+        moments = Moments(n, weight, targets[0], targets[1], float(first["trace"]))
         values = torch.finfo(torch.float64 if way.missed is not None else dtype).eps
         functions = Functions(basis.E, landmark_diagonal(K_mm, cross), values, ROUNDING * cg.EPS)
         missed, explained = found.residual * rhs.norm(dim=0) * scale, (value * cross * scale).sum(0)

@@ -49,9 +49,9 @@ class FalkonBasis:
     E: Tensor
     roots: list[Tensor]
     group: Tensor
+    squares: Tensor
     added: Tensor | None = None
     jitter: float = 0.0
-    squares: Tensor | None = None
 
     @classmethod
     def orthonormal(
@@ -98,9 +98,9 @@ class FalkonBasis:
             values.clamp_(min=0.0)
             squares = values.clone()
             roots = [(values + alpha).sqrt().unsqueeze(1) for alpha in distinct]
-            return cls(E @ vectors, roots, group, added, jitter, squares)
+            return cls(E @ vectors, roots, group, squares, added, jitter)
         roots = [_root(inner.clone(), alpha) for alpha in distinct[:-1]]
-        return cls(E, [*roots, _root(inner, distinct[-1])], group, added, jitter, squares)
+        return cls(E, [*roots, _root(inner, distinct[-1])], group, squares, added, jitter)
 
     def functions(self, beta: Tensor, columns: Tensor) -> Tensor:
         """A^-T beta, coefficients of the functions E; with the A of each column."""
