@@ -14,10 +14,16 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points
 from mercer.kernels import Kernel
 from mercer.operators.backends import fused
+from mercer.operators.backends.fused.tiles import interpreted
 from mercer.testing.programs import run_program
 from mercer.testing.samples import sample_for
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+if interpreted():
+    from tensor_cores import stand_in
+
+    stand_in()
 
 
 def points(rows: Any) -> Points:

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.timeout(420)
-@pytest.mark.parametrize("laws", [("products",), ("gradients", "operators")], ids=" and ".join)
+@pytest.mark.parametrize("laws", [("products",), ("gradients", "operators", "tensor_cores")], ids=" and ".join)
 def test_fused_laws_hold_in_the_interpreter(laws: tuple[str, ...]) -> None:
     files = [str(HERE / f"laws_of_{name}.py") for name in laws]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
