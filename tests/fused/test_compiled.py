@@ -22,7 +22,7 @@ from mercer.operators.backends.fused.formulas import reduced  # noqa: E402
 from mercer.operators.backends.fused.layout import layout  # noqa: E402
 from mercer.operators.backends.fused.profile import profile  # noqa: E402
 from mercer.operators.backends.fused.source import Featurewise, Products, functions, source  # noqa: E402
-from mercer.operators.backends.fused.tiles import pad_of, tile  # noqa: E402
+from mercer.operators.backends.fused.tiles import COMPILED, pad_of, tile  # noqa: E402
 from mercer.testing.compositions import random_kernel  # noqa: E402
 
 TARGET = GPUTarget("cuda", 90, 32)
@@ -60,7 +60,7 @@ def compiled(kernel: Kernel, d: int, t: int, *, guarded: bool = False, mirror: b
         constexprs={(names.index(name),): value for name, value in fixed.items()},
         attrs={(names.index(name),): [["tt.divisibility", 16]] for name in types},
     )
-    return triton.compile(program, target=TARGET, options={"num_warps": size.warps})
+    return triton.compile(program, target=TARGET, options={"num_warps": size.warps} | COMPILED)
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +136,21 @@ def test_samples_of_other_sizes_compile_nothing(d: int, largest: int, launches: 
     assert len(known) > 5
     for n, m in ((64, 256), (1, 300), (70, 2), (largest, 500), (500, largest), (500, 4096)):
         assert multiply(n, m) == known
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(metric="l1") + Gaussian() * Linear(1.0)], ids=repr)
+def test_every_launch_says_how_to_compile_it(kernel: Kernel, launches: Launches) -> None:
+    """Else an upgrade of Triton, which changes what it does unasked, would change numbers."""
+    launches.near = True
+    x, z = points(normal(70, 300, 0)), points(normal(50, 300, 1))
+    for t in ((), (3,)):
+        gram(kernel, x, z).product(columns(50, *t))
+    one = gram(kernel, z, z, same=True, symmetric=True)
+    one.product(columns(50))
+    one.block(torch.arange(50), torch.arange(50))
+    names = {function.fn.__name__ for function, *_ in launches}
+    assert names >= {"norms", "columns", "product_wide", "product_many", "product_mirrored", "dense", "diagonal"}
+    assert all(options.items() >= COMPILED.items() for _, options, *_ in launches)
 
 
 def recompiled(launch: Launch) -> Any:

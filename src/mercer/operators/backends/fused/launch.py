@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.operators.backends.fused.operands import Flags, Operands
-from mercer.operators.backends.fused.tiles import CHUNKED_PAD, Tile, interpreted, tile
+from mercer.operators.backends.fused.tiles import CHUNKED_PAD, COMPILED, Tile, interpreted, tile
 
 MOST_COLUMNS = 128
 """Right-hand sides that share one evaluation of the kernel."""
@@ -105,7 +105,7 @@ def _added_up(sums: Tensor) -> Tensor:
     from mercer.operators.backends.fused import kernels
 
     total = torch.empty(sums.shape[1:], dtype=torch.float64, device=sums.device)
-    kernels.added_up[(-(-total.numel() // ADDED),)](sums, total, total.numel(), len(sums), ADDED)
+    kernels.added_up[(-(-total.numel() // ADDED),)](sums, total, total.numel(), len(sums), ADDED, **COMPILED)
     return total
 
 
@@ -204,7 +204,7 @@ def _marks(chosen: Tile, flags: Flags | None, mode: str) -> dict[str, Any]:
 
 def _options(data: Operands, chosen: Tile, *more: str) -> dict[str, Any]:
     sizes = {name: getattr(chosen, name) for name in ("BM", "BN", "INNER", "POLY", *more)}
-    return data.functions | sizes | {"num_warps": chosen.warps, "maxnreg": chosen.registers, "enable_fp_fusion": True}
+    return data.functions | sizes | {"num_warps": chosen.warps, "maxnreg": chosen.registers} | COMPILED
 
 
 def _spans(tiles: int, length: int, unit: int, least: int) -> tuple[int, int]:

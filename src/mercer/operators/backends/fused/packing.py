@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.operators.backends.fused.layout import CONSTANT, Layout
-from mercer.operators.backends.fused.tiles import interpreted
+from mercer.operators.backends.fused.tiles import COMPILED, interpreted
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def norms(scaling: Scaling, rows: Tensor, count: int, *, third: bool = False) ->
     at_once = _rows_at_once()
     kernels.norms[(-(-count // at_once),)](
         rows, scaling.shift, scaling.scale, out[0], out[1], n, count, d, rows.stride(0), scaling.step or 1.0,
-        ON_GRID=bool(scaling.step), THIRD=third, R=at_once, D=min(64, _power_of_two(d)),
+        ON_GRID=bool(scaling.step), THIRD=third, R=at_once, D=min(64, _power_of_two(d)), **COMPILED,
     )  # fmt: skip
     return out[0], out[1]
 
@@ -53,7 +53,7 @@ def pack(
     kernels.columns[(-(-len(out) // at_once), -(-layout.width // block))](
         rows, scaling.shift, scaling.scale * scaling.gain if side else scaling.scale, *squares, kind, which, value,
         out, len(rows), len(out), rows.stride(0), layout.width, start, out.stride(0), scaling.right if side else 1.0,
-        scaling.step or 1.0, ON_GRID=bool(scaling.step), R=at_once, W=block,
+        scaling.step or 1.0, ON_GRID=bool(scaling.step), R=at_once, W=block, **COMPILED,
     )  # fmt: skip
 
 
