@@ -12,7 +12,7 @@ from mercer.kernels import Gaussian, Laplace, Linear, Matern
 from mercer.operators import Weighted, gram
 from mercer.solvers import Cholesky
 from mercer.solvers.pcg import PCG, automatic_rank
-from mercer.solvers.preconditioners import LowRank, nystrom_preconditioner, pivoted_preconditioner
+from mercer.solvers.preconditioners import EPS, LowRank, nystrom_preconditioner, pivoted_preconditioner
 from mercer.testing.solvers import MatrixSystem, check_solver
 
 
@@ -152,7 +152,7 @@ def test_a_steep_preconditioner_is_refined_with_its_own_diagonal():
     R = sample(50, 2, seed=5)
     Z = P.inverse(R, 0.0)
     missed = R - P.tail.unsqueeze(1) * Z - P.F @ (P.F.T @ Z)
-    assert float(missed.norm() / R.norm()) < 1e-3
+    assert float(missed.norm()) < EPS * P.trace * float(Z.norm())  # the digits of Z itself carry no further
 
 
 def test_a_preconditioner_of_a_singular_factor_without_alpha_is_still_positive():
@@ -279,12 +279,14 @@ def test_an_indefinite_system_stays_one_in_float64():
 def test_the_second_preconditioner_is_built_only_where_memory_allows_two():
     X = sample(300, dtype=torch.float32)
     fast, accurate, b = gram(Gaussian(3.0), X), gram(Gaussian(3.0), X.double()), X[:, 0].sin()
-    tight = PCG(accurate=accurate, memory_budget=300 * 8 * 100, max_iter=5).solve(fast, b, 1e-7)
-    roomy = PCG(accurate=accurate, max_iter=20).solve(fast, b, 1e-7)
-    assert roomy.converged
-    assert not tight.converged
+    tight = PCG(accurate=accurate, memory_budget=300 * 8 * 100).solve(fast, b, 1e-7)
+    roomy = PCG(accurate=accurate).solve(fast, b, 1e-7)
+    for solution in (tight, roomy):
+        assert solution.converged
+        assert "float64 ones took over" in solution.reason
     ranks = [int(solution.reason.split("rank ")[-1]) for solution in (tight, roomy)]
     assert ranks[0] <= 75 < ranks[1]
+    assert 2 * roomy.iterations < tight.iterations
 
 
 def test_products_that_turn_nan_end_the_search_with_the_best_iterate():
