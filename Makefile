@@ -4,10 +4,11 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 DOCS_STAMP := .venv/.installed-docs
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+NUMERICAL := $(addprefix tests/,fused kernels operators solvers rkhs selection processes)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --benchmark-disable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow coverage lint bench docs clean
+.PHONY: help demo test numerical slow coverage lint bench docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +18,9 @@ demo: $(STAMP) ## fit, explain and save a first model
 
 test: $(STAMP) ## all tests and doctests but the slow ones
 	@$(PYTEST) -m "not slow"
+
+numerical: $(STAMP) ## the numerical tests, added up as on a processor without AVX-512
+	@OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 $(PYTEST) -m "not slow" $(NUMERICAL)
 
 slow: $(STAMP) ## the slow tests
 	@$(PYTEST) -m slow

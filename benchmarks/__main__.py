@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 
 from benchmarks import Row
+from benchmarks.processor import processor
 
 MODULES = ("gram_product", "kernel_ridge", "features")
 
@@ -36,6 +37,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"unknown benchmarks: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2
+    print(processor(), flush=True)
     rows: list[Row] = []
     for name in names or MODULES:
         print(f"running {name} ...", file=sys.stderr, flush=True)
