@@ -18,6 +18,8 @@ from mercer.operators.backends.fused.tiles import interpreted
 from mercer.testing.programs import run_program
 from mercer.testing.samples import sample_for
 
+TOLERANCE = 2e-6
+NEAR_TOLERANCE = 5e-5
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 if interpreted():
