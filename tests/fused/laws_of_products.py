@@ -36,7 +36,7 @@ from mercer.kernels import (
 from mercer.operators.backends import fused
 from mercer.operators.backends.fused.formulas import merged, reduced
 from mercer.operators.backends.fused.profile import profile
-from mercer.testing.compositions import random_kernel
+from mercer.testing.compositions import random_differences, random_kernel
 from mercer.testing.examples import FUNCTION_KERNELS, VECTOR_KERNELS, numpy_waves
 
 BESSEL = (Matern(0.8), Matern(3.3, 1.7))
@@ -124,6 +124,15 @@ def test_random_compositions_equal_float64(seed: int) -> None:
     kernel = random_kernel(np.random.default_rng(seed), 4)
     x, z = points(normal(60, 4, seed)), points(normal(50, 4, seed + 1000))
     assert product_error(kernel, x, z) < TOLERANCE
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_distances_with_a_negative_factor_equal_float64(seed: int) -> None:
+    kernel = random_differences(np.random.default_rng(seed), 4)
+    x, z = points(normal(60, 4, seed)), points(normal(50, 4, seed + 1000))
+    assert product_error(kernel, x, z) < TOLERANCE
+    assert error(dense(gram(kernel, x, z)), reference(kernel, x, z)) < TOLERANCE
+    assert product_error(kernel, x, x, same=True) < TOLERANCE
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(1.5), RationalQuadratic(), Linear(), Polynomial()])

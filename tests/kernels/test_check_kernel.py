@@ -17,12 +17,18 @@ from mercer.kernels.maths import exp, sqrt
 from mercer.kernels.pair import DensePair, DiagonalPair, SymbolicPair
 from mercer.kernels.parameters import length_scale, parameter
 from mercer.testing import check_kernel
+from mercer.testing.compositions import random_differences
 from mercer.testing.examples import EXAMPLES
 
 
 @pytest.mark.parametrize("kernel", EXAMPLES, ids=repr)
 def test_every_kernel_keeps_the_laws(kernel):
     check_kernel(kernel)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_kernels_with_negative_factors_of_distances_keep_the_laws(seed):
+    check_kernel(random_differences(np.random.default_rng(seed), 3))
 
 
 def test_every_public_class_is_among_the_examples():

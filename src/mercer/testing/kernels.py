@@ -17,6 +17,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError, NotTraceable
 from mercer.kernels import Kernel, from_dict, resolve, to_dict
 from mercer.kernels.pair import DensePair
+from mercer.operators import gram
 from mercer.testing.programs import run_program
 from mercer.testing.samples import column_names_of, leaves, sample_for
 
@@ -67,7 +68,7 @@ def check_kernel(kernel: Kernel, X: Any = None, Z: Any = None, seed: int = 0) ->
 
     Symmetry, positive semi-definiteness, Cauchy-Schwarz, the diagonal, shapes and dtypes, numpy and torch, float32
     against float64, tiles, derivatives against finite differences for inputs and parameters, pickle, equality and
-    hash, repr that evaluates back, parameters, saving, and the traced program against the dense formula. Pass X (some
+    hash, repr that evaluates back, parameters, saving, and the traced program and lazy Gram matrices against the dense formula. Pass X (some
     twenty different points) for a kernel of objects of your own. A failure is an AssertionError that names the law.
 
     >>> from mercer.kernels import Gaussian, Linear
@@ -278,6 +279,17 @@ def traces_to_its_formula(case: _Case) -> None:
     case.close(two, case.kernel(case.X, case.Z), 1e-9, "the program of k(X, Z)")
 
 
+def multiplies_as_its_matrix(case: _Case) -> None:
+    """Lazy Gram matrices, which rewrite the formula, have the entries of k(X) and k(X, Z); in float32 too."""
+    X, Z = _cross(case)
+    exact = case.kernel(case.X), case.kernel(X, Z)
+    case.close(gram(case.kernel, case.X).dense(), exact[0], 1e-9, "gram(k, X) = k(X)")
+    case.close(gram(case.kernel, X, Z).dense(), exact[1], 1e-9, "gram(k, X, Z) = k(X, Z)")
+    if case.is_table and not case.is_matrix:
+        x = case.x.values.to(torch.float32)
+        case.close(gram(case.kernel, x).dense(), case.kernel(x.double()), 5e-5, "gram(k, X) = k(X) in float32")
+
+
 LAWS: tuple[Callable[[_Case], None], ...] = (
     gives_the_right_shapes,
     is_symmetric,
@@ -292,6 +304,7 @@ LAWS: tuple[Callable[[_Case], None], ...] = (
     is_a_value,
     prints_as_algebra,
     traces_to_its_formula,
+    multiplies_as_its_matrix,
 )
 """What every kernel must satisfy."""
 

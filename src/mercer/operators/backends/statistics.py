@@ -140,7 +140,8 @@ class SquaredDistance(TileInput):
     """|(x - z) / length_scale|^2 times a constant factor, by folding rows that are centred and scaled.
 
     The squared radius R2 of the scaled data decides: float32 up to `FOLD_RADIUS`, above it the product is done in
-    float64. `exact` takes near-coincident pairs again from differences, `nonnegative` removes rounding below zero.
+    float64. `exact` takes near-coincident pairs again from differences, `nonnegative` removes what rounding makes of a distance
+    below zero, which has the other sign where the factor is negative.
     """
 
     at_same = 0.0
@@ -196,8 +197,10 @@ class SquaredDistance(TileInput):
         torch.mm(left, right.T, out=tile)
         if self.exact:
             self._mend(left, right, tile)
-        elif self.nonnegative:
+        elif self.nonnegative and self.sign > 0:
             tile.clamp_(min=0.0)
+        elif self.nonnegative:
+            tile.clamp_(max=0.0)
         if self.most is not None:
             tile.clamp_(-self.most, self.most)
         if tile is not out:
