@@ -25,9 +25,6 @@ from mercer.solvers.system import near_one
 if TYPE_CHECKING:
     from mercer.estimators.ridge_model import RidgeModel
 
-SINGLE_ROUNDING = 1e-5
-"""What the eigenvalues of a matrix may be below zero by, relative to its entries, that was made in float32."""
-
 
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
@@ -97,6 +94,6 @@ def _looked_at(model: RidgeModel, system: RidgeSystem, solver: str) -> tuple[Rid
     if matrix > budget:
         return system, "the kernel was not tested for positive semi-definiteness: its matrix does not fit"
     if solver in ITERATIVE and 2 * matrix <= budget:
-        system = replace(system, operator=Stored(system.operator.dense()))
-    require_semidefinite(system.operator, SINGLE_ROUNDING if model._seen.dtype == torch.float32 else 0.0)
+        system = replace(system, operator=Stored(system.operator.dense(), system.operator.given))
+    require_semidefinite(system.operator, model._seen.dtype)
     return system, ""

@@ -35,6 +35,14 @@ class Operator(ABC):
     memory_budget: Any = None
     """Bytes, or text such as "2GiB", that it may allocate beside the data; None for half of what is free."""
 
+    given: torch.dtype | None = None
+    """The dtype that the entries came in, where they were rounded to it before; None for that of the operator."""
+
+    @property
+    def precision(self) -> float:
+        """The relative rounding error of the entries."""
+        return torch.finfo(self.given or self.dtype).eps
+
     @property
     @abstractmethod
     def T(self) -> Operator:

@@ -30,7 +30,7 @@ class Centred(Operator):
             raise InputError(f"Centred needs a square operator, got shape {op.shape}.")
         self.op = op
         self.shape, self.dtype, self.device = op.shape, op.dtype, op.device
-        self.notes, self.like, self.memory_budget = op.notes, op.like, op.memory_budget
+        self.notes, self.like, self.memory_budget, self.given = op.notes, op.like, op.memory_budget, op.given
 
     @cached_property
     def means(self) -> Tensor:

@@ -59,10 +59,13 @@ def gram(
     x = kernel.points(X, "X")
     z = x if Z is None else kernel.points(Z, "Z")
     _check_no_gradients(kernel, x, z)
+    given = x.values.dtype if kernel.domain == "matrix" else None
     x, z, chosen_dtype, chosen_device = _placed(x, z, dtype, device)
     backend = choose_backend(kernel, x, z, chosen_dtype, chosen_device, memory_budget)
     like = next((A for A in (X, Z) if isinstance(A, Tensor | Points)), None)
-    return GramOperator(kernel, x, z, backend, memory_budget=memory_budget, like=like)
+    operator = GramOperator(kernel, x, z, backend, memory_budget=memory_budget, like=like)
+    operator.given = given
+    return operator
 
 
 class GramOperator(Operator):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
@@ -15,23 +16,22 @@ FEW_COLUMNS = 3
 class Stored(Operator):
     """The operator of a matrix that is there already.
 
-    >>> import torch
     >>> Stored(torch.tensor([[1.0, 2.0], [2.0, 1.0]])) @ torch.ones(2)
     tensor([3., 3.])
     """
 
     notes = ("stored",)
 
-    def __init__(self, matrix: Tensor) -> None:
+    def __init__(self, matrix: Tensor, given: torch.dtype | None = None) -> None:
         if matrix.ndim != 2:
             raise InputError(f"Stored needs a matrix, got shape {tuple(matrix.shape)}.")
-        self.matrix, self.like = matrix, Points(matrix)
+        self.matrix, self.like, self.given = matrix, Points(matrix), given
         self.shape, self.dtype, self.device = (matrix.shape[0], matrix.shape[1]), matrix.dtype, matrix.device
 
     @property
     def T(self) -> Stored:
         """The transposed matrix."""
-        return Stored(self.matrix.T)
+        return Stored(self.matrix.T, self.given)
 
     def matmul(self, V: Tensor) -> Tensor:
         V = self._as_factor(V, "V", self.shape[1])

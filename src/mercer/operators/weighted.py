@@ -36,7 +36,7 @@ class Weighted(Operator):
         check_finite(scale, "s")
         self.op, self.s = op, scale
         self.shape, self.dtype, self.device = op.shape, op.dtype, op.device
-        self.notes, self.like, self.memory_budget = op.notes, op.like, op.memory_budget
+        self.notes, self.like, self.memory_budget, self.given = op.notes, op.like, op.memory_budget, op.given
 
     @property
     def T(self) -> Weighted:

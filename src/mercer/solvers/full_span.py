@@ -16,6 +16,7 @@ from mercer.solvers.newton_system import NewtonSystem
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.products import Products
+from mercer.solvers.semidefinite import why_indefinite
 
 DIRECT_ROWS = 3000
 """Rows of a Newton system up to which it is factorised; larger ones are solved by conjugate gradients."""
@@ -243,8 +244,8 @@ class FullSpan:
         L, failed = torch.linalg.cholesky_ex(system)
         if int(failed):
             raise NotPositiveDefiniteError(
-                f"A Newton system with alpha={shift / 2:g} is not positive definite: the kernel is not positive "
-                "semi-definite (test it with mercer.testing.check_kernel), or alpha is too small."
+                "A Newton system is not positive definite: "
+                + why_indefinite(float(self.corner(active, active).diagonal().max()), shift / 2)
             )
         return L
 

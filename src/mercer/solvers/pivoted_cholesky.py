@@ -64,7 +64,7 @@ def pivoted_cholesky(
     products, generator = Products.of(A), generator_from(seed)
     rank = min(rank, products.n)
     size = 1 if how == "greedy" else block or max(1, min(LARGEST_BLOCK, rank // 4))
-    noise = NOISE * products.precision * products.diag
+    noise = NOISE * products.entry_precision * products.diag
     left = torch.where(products.diag > noise, products.diag, 0.0)
     columns = torch.empty(rank, products.n, dtype=torch.float64, device=products.device)
     pivots: list[Tensor] = []
@@ -82,7 +82,7 @@ def pivoted_cholesky(
         chosen = proposed[accepted.to(proposed.device)]
         after = left - new.square().sum(0)
         if not _is_definite(after, products):
-            if k and products.precision > torch.finfo(torch.float64).eps:
+            if k and products.entry_precision > torch.finfo(torch.float64).eps:
                 break  # rounding, which small pivots have magnified: the factor ends before it
             raise _indefinite(after)
         columns[k : k + len(new)] = new
@@ -119,7 +119,7 @@ def _accept(corner: Tensor, noise: Tensor, generator: torch.Generator) -> tuple[
 
 
 def _is_definite(left: Tensor, products: Products) -> bool:
-    return float(left.min()) >= -(products.precision**0.5) * float(products.diag.max())
+    return float(left.min()) >= -(products.entry_precision**0.5) * float(products.diag.max())
 
 
 def _indefinite(left: Tensor) -> NotPositiveDefiniteError:

@@ -61,6 +61,11 @@ class Products:
         return torch.finfo(self.dtype).eps
 
     @property
+    def entry_precision(self) -> float:
+        """The relative rounding error of the entries, which may have been rounded before they came."""
+        return float(getattr(self.system, "precision", self.precision))
+
+    @property
     def precision_name(self) -> str:
         return str(self.dtype).removeprefix("torch.")
 
