@@ -270,7 +270,7 @@ def _text(value: Any) -> str:
 
 
 def _is_positive(value: Any) -> bool:
-    return not isinstance(value, str) and bool((torch.as_tensor(value) > 0).all())
+    return not isinstance(value, str) and bool((torch.as_tensor(value, dtype=torch.float64) > 0).all())
 
 
 def _is_zero(other: Any) -> bool:

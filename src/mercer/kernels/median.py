@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -100,15 +101,21 @@ def _drawn(rows: Tensor, weights: Tensor, max_rows: int, seed: int | None) -> tu
     return rows[chosen], weights[chosen]
 
 
+def _power_of_two(size: float) -> float:
+    """The power of two at or below a size: rows in this unit have squares that neither vanish nor overflow."""
+    return math.ldexp(0.5, math.frexp(size)[1]) if size and math.isfinite(size) else 1.0
+
+
 def _median_distance(rows: Tensor, weights: Tensor, metric: str) -> float:
-    distances = torch.nn.functional.pdist(rows, p=1.0 if metric == "l1" else 2.0).numpy()
+    unit = _power_of_two(float((rows.amax(0) - rows.amin(0)).amax()))
+    distances = torch.nn.functional.pdist(rows / unit, p=1.0 if metric == "l1" else 2.0).numpy()
     share = weights / weights.max()
     i, j = torch.triu_indices(len(rows), len(rows), offset=1)
     pair_weights = (share[i] * share[j]).numpy()
     apart = distances > 0
     if not apart.all():
         distances, pair_weights = distances[apart], pair_weights[apart]
-    median = weighted_median(distances, pair_weights) if len(distances) else 1.0
+    median = weighted_median(distances, pair_weights) * unit if len(distances) else 1.0
     if not np.isfinite(median):
         raise InputError(
             f"The distances between the rows of X overflow (the largest entry is {float(rows.abs().max()):.0e}), and "

@@ -124,8 +124,12 @@ class DensePair(Pair):
         x, z = self._vectors()
         scale = as_scale(length_scale, x)
         centre = z.detach().mean(0, dtype=torch.float64).to(z.dtype)
-        a = (x - centre) / scale
-        return a, a if z is x else (z - centre) / scale
+        unit: float | Tensor = 1.0
+        if isinstance(scale, Tensor) and scale.requires_grad:  # its square, in the derivative, may not be a number
+            unit = scale.detach().log2().floor().exp2()
+            scale = scale / unit
+        a = (x - centre) / unit / scale
+        return a, a if z is x else (z - centre) / unit / scale
 
     def _zero_where_same(self, s: Tensor) -> Tensor:
         if self.ids is not None:

@@ -23,7 +23,7 @@ METHODS = {"pairs": "random", "offset": "random", "orthogonal": "orthogonal", "q
 CACHE_NUMBERS = 2**18
 SINGLE_REACH = 100.0
 """Largest phase, in radians, that is computed in float32."""
-LARGEST = 1e100  # of a frequency: phases stay finite, and a cosine this fast is noise in any case
+LARGEST = torch.finfo(torch.float64).max  # of a frequency: tails are heavy
 
 
 @dataclass(frozen=True, eq=False)

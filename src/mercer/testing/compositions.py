@@ -64,7 +64,8 @@ class Increments(Kernel):
 def random_differences(rng: np.random.Generator, n_columns: int) -> Kernel:
     """A random kernel with distances that have a negative factor in it.
 
-    >>> random_differences(np.random.default_rng(1), 2)
+    >>> random_differences(np.random.default_rng(3), 1)
+    Increments(length_scale=0.95, power=1.4, exponential=True) + 2.28 * RationalQuadratic(length_scale=1.54, alpha=1.5)
     """
     scale = round(float(rng.uniform(0.8, 2.5)), 2)
     own = tuple(rng.uniform(0.8, 2.5, n_columns).round(2).tolist())

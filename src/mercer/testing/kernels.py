@@ -68,8 +68,9 @@ def check_kernel(kernel: Kernel, X: Any = None, Z: Any = None, seed: int = 0) ->
 
     Symmetry, positive semi-definiteness, Cauchy-Schwarz, the diagonal, shapes and dtypes, numpy and torch, float32
     against float64, tiles, derivatives against finite differences for inputs and parameters, pickle, equality and
-    hash, repr that evaluates back, parameters, saving, and the traced program and lazy Gram matrices against the dense formula. Pass X (some
-    twenty different points) for a kernel of objects of your own. A failure is an AssertionError that names the law.
+    hash, repr that evaluates back, parameters, saving, and the traced program and lazy Gram matrices against the dense
+    formula. Pass X (some twenty different points) for a kernel of objects of your own. A failure is an AssertionError
+    that names the law.
 
     >>> from mercer.kernels import Gaussian, Linear
     >>> check_kernel(Gaussian(0.7) + Linear() ** 2)

@@ -19,7 +19,6 @@ from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM, l1_di
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.lowering import Plan
 
-FROM_DIFFERENCES = "donot_use_mm_for_euclid_dist"
 CHUNK_CELLS = 2**17
 """Numbers folded at a time: temporary copies stay in the caches."""
 FIRST_ROWS = 128
@@ -140,8 +139,8 @@ class SquaredDistance(TileInput):
     """|(x - z) / length_scale|^2 times a constant factor, by folding rows that are centred and scaled.
 
     The squared radius R2 of the scaled data decides: float32 up to `FOLD_RADIUS`, above it the product is done in
-    float64. `exact` takes near-coincident pairs again from differences, `nonnegative` removes what rounding makes of a distance
-    below zero, which has the other sign where the factor is negative.
+    float64. `exact` takes near-coincident pairs again from differences, `nonnegative` removes
+    rounding of distances below zero, which is above zero where the factor is negative.
     """
 
     at_same = 0.0
@@ -231,23 +230,21 @@ class SquaredDistance(TileInput):
     def _radius(self, points: Points) -> float:
         """The largest squared norm of the scaled rows."""
         chunks = (self.rows(chunk) for chunk in row_chunks(points, self.n_columns))
-        return max((float(self._norms(rows).amax()) ** 2 for rows in chunks), default=0.0)
+        return max((float(self._norms(rows).amax().square()) for rows in chunks), default=0.0)
 
     def _norms(self, rows: Tensor) -> Tensor:
-        if isinstance(self.scale, Tensor):
-            return torch.linalg.vector_norm((rows - self.centre).mul_(self.scale), dim=1)
-        return torch.cdist(rows, self.centre.unsqueeze(0), compute_mode=FROM_DIFFERENCES).mul_(self.scale)
+        return torch.linalg.vector_norm((rows - self.centre).mul_(self.scale), dim=1)
 
 
 class LineDistance(TileInput):
-    """The squared distance of points on a line, from differences of the data as they are."""
+    """The squared distance of points on a line times a factor, from differences of the data as they are."""
 
     at_same = 0.0
     note = "differences of one column"
 
-    def __init__(self, statistic: Statistic, dtype: torch.dtype, weight: float) -> None:
+    def __init__(self, statistic: Statistic, dtype: torch.dtype, folded: SquaredDistance) -> None:
         super().__init__(statistic, dtype)
-        self.weight = weight
+        self.scale, self.sign, self.most = float(folded.scale), folded.sign, folded.most
 
     def left(self, points: Points) -> Tensor:
         return self.rows(points)
@@ -256,7 +253,11 @@ class LineDistance(TileInput):
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
         torch.sub(left, right.T, out=out)
-        out.square_().mul_(self.weight)
+        out.mul_(self.scale).square_()
+        if self.most is not None:
+            out.clamp_(max=self.most)
+        if self.sign < 0:
+            out.neg_()
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -275,7 +276,7 @@ def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtyp
         flags = {"exact": i in program.exact, "nonnegative": i in plan.nonnegative}
         folded = SquaredDistance(statistic, dtype, x, z, factor, **flags)
         if folded.n_columns == 1 and (folded.exact or folded.dtype != dtype):
-            return LineDistance(statistic, dtype, folded.sign * float(folded.scale) ** 2)
+            return LineDistance(statistic, dtype, folded)
         return folded
     if statistic.kind == "l1_distance":
         return L1Distance(statistic, dtype, _spread(x, 2))
