@@ -82,6 +82,27 @@ def check_finite(values: Tensor, name: str) -> None:
     raise InputError(f"{name} contains {kind} (first {place} {where}); remove or impute it first.")
 
 
+def checked_values(values: Tensor, what: str, first: int = 0) -> Tensor:
+    """What was found for each row of X, or an error that names the rows where it overflows.
+
+    `first` is the number of the first row.
+
+    >>> checked_values(torch.tensor([1.0, float("inf"), 2.0]), "Predictions")
+    Traceback (most recent call last):
+    mercer.core.errors.InputError: Predictions overflow float32 at 1 of 3 rows of X (first: row 1): ...
+    """
+    if bool(torch.isfinite(values.detach().sum())):  # quick: NaN and infinities survive in a sum
+        return values
+    bad = ~torch.isfinite(values.detach()).reshape(len(values), -1).all(1)
+    if not bool(bad.any()):
+        return values
+    rows = f"{int(bad.sum()):,} of {len(bad):,} rows of X (first: row {first + int(bad.nonzero()[0])})"
+    raise InputError(
+        f"{what} overflow {str(values.dtype).removeprefix('torch.')} at {rows}: the kernel is too large there. "
+        "Check these rows for wrong units, or scale the columns of X before fitting."
+    )
+
+
 def promote(*tensors: Tensor) -> list[Tensor]:
     """The tensors in their common dtype, on the device of the first."""
     dtype = tensors[0].dtype

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.solvers.system import ALPHA_WORDS, is_alpha
 
 CRITERIA = ("loo", "gcv")
 
@@ -44,12 +45,12 @@ def checked_alphas(alphas: Any) -> Tensor | None:
         values = np.unique(np.asarray(alphas, dtype=np.float64))
     except (TypeError, ValueError):
         raise InputTypeError(f"alphas={alphas!r}: give an array of numbers >= 0.") from None
-    if values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
-        raise InputError(f"alphas={alphas!r}: give at least one number, all of them finite and >= 0.")
+    if values.size == 0 or not bool(is_alpha(torch.from_numpy(values)).all()):
+        raise InputError(f"alphas={alphas!r}: give at least one number; each {ALPHA_WORDS}.")
     return torch.from_numpy(values)
 
 
 def _checked_values(values: np.ndarray, words: str) -> np.ndarray:
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise InputError(f"{words}; it must be finite and not negative.")
+    if not bool(is_alpha(torch.from_numpy(values)).all()):
+        raise InputError(f"{words}; it {ALPHA_WORDS}.")
     return values

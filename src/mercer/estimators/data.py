@@ -11,11 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite, refuse_masked
+from mercer.core.arrays import Points, as_points, check_finite, checked_values, refuse_masked
 from mercer.core.engines import Engine, sample_with
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rows import RowSource
 from mercer.kernels import Kernel
+from mercer.kernels.pair import DiagonalPair
+
+CHECKED_ROWS = 2**12
+"""Rows whose kernel values are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,20 @@ def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
     names = getattr(estimator, "feature_names_in_", None)
     return Points(as_points(array).values, None if names is None else tuple(names))
+
+
+def check_kernel_values(kernel: Kernel, rows: Points, first: int = 0) -> None:
+    """Raise an error that names the rows with which the kernel overflows: k(x, x) bounds all its values.
+
+    `first` is the number of the first row.
+    """
+    if kernel.domain == "matrix":
+        return
+    for start in range(0, len(rows), CHECKED_ROWS):
+        part = slice(start, start + CHECKED_ROWS)
+        some = rows.take(part)
+        some = Points(some.values.to(torch.float64), some.names) if some.is_tensor else some
+        checked_values(kernel.on(DiagonalPair(some)), "Kernel values", first + start)
 
 
 def _objects(kernel: Kernel, X: Any) -> Points | None:

@@ -14,7 +14,7 @@ from mercer.core.arrays import Points
 from mercer.core.memory import give_back
 from mercer.core.progress import Progress
 from mercer.core.rows import Chunk, Part, RowSource, read_ahead, sample_rows
-from mercer.estimators.data import TrainingData
+from mercer.estimators.data import TrainingData, check_kernel_values
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.solvers.random_features import FeatureRows, FourierFeatures, feature_block
@@ -124,6 +124,9 @@ class StreamedBlocks:
         self.passes += 1
         with Progress(self.source.n_rows, f"pass {self.passes}", done=before, shown=self.verbose) as progress:
             for part, chunk in read_ahead(self.source.read, parts[done:]):
+                if isinstance(self.expansion, Centres):
+                    rows = Points(chunk.X, self.source.names)
+                    check_kernel_values(self.expansion.kernel, rows, part.before)
                 block = self.block(chunk)
                 weight += block.weight
                 yield block

@@ -12,14 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, restore
+from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator, all_or_nothing
-from mercer.estimators.data import Seen, prediction_rows, training_data
+from mercer.estimators.data import Seen, check_kernel_values, prediction_rows, training_data
 from mercer.estimators.gaussian_process_classifier_plot import probabilities_plot
 from mercer.estimators.gaussian_process_classifier_report import labels_report
 from mercer.estimators.gaussian_process_classifier_state import labels_from_state, labels_state
@@ -230,6 +230,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         self._scales = Scales(spread, 1.0)
         start = self._scales if self.standardize else Scales.unit(None if spread is None else len(spread))
         kernel, tied = start_kernel(self.kernel, rows, start, self._seed)
+        check_kernel_values(kernel, rows)
         bounds = dict(self.bounds or {})
         if isinstance(self.kernel, str):
             factor = kernel.tunable()["factor"]
@@ -268,7 +269,8 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     def _floating(self, values: Tensor, X: Any) -> Any:
         """As the caller's kind of array, in the precision of X where that is a tensor."""
-        return restore(values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values, X)
+        values = values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values
+        return restore(checked_values(values, "Predictions"), X)
 
     def _place(self) -> Placement:
         seen = self._seen

@@ -12,12 +12,12 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, restore
+from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
-from mercer.estimators.data import Seen, TrainingData
+from mercer.estimators.data import Seen, TrainingData, check_kernel_values
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators.placement import Placement
@@ -115,6 +115,7 @@ class GaussianProcessModel(KernelEstimator):
         columns = None if self._scales.X is None else len(self._scales.X)
         start = self._scales if self.standardize else Scales.unit(columns)
         kernel, tied = start_kernel(self.kernel, rows, start, self._seed)
+        check_kernel_values(kernel, rows)
         floor = SMALLEST_NOISE * self._scales.y
         return Hyperparameters.of(
             kernel,
@@ -265,7 +266,8 @@ class GaussianProcessModel(KernelEstimator):
 
     def _given(self, values: Tensor, rows: Points, X: Any) -> Any:
         """Values as the caller's kind of array, in the precision of the rows."""
-        return restore(values.to(rows.values) if rows.is_tensor else values, X)
+        values = values.to(rows.values) if rows.is_tensor else values
+        return restore(checked_values(values, "Predictions"), X)
 
     def _exact(self, what: str) -> ExactPosterior:
         if not isinstance(self._posterior, ExactPosterior):

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import restore
+from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError, MercerError
 from mercer.core.losses import Loss, Multinomial, PiecewiseLinear, Squared, get_loss
 from mercer.core.persistence import register
@@ -259,7 +259,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
 
     def _floating(self, values: Tensor, X: Any) -> Any:
         """As the caller's kind of array, in the precision of X."""
-        return restore(values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values, X)
+        values = values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values
+        return restore(checked_values(values, "Predictions"), X)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return classifier_state(self)

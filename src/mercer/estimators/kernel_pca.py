@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, restore
+from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
@@ -153,7 +153,7 @@ class KernelPCA(MapTransformer):
         found = torch.as_tensor(regression.predict(Y.to(mean))) + mean
         if self.pre_image == "fixed_point":
             found = fixed_point_pre_images(self.features_, self._mean_coef, Y, found)
-        return restore(found.to(Y), X)
+        return restore(checked_values(found.to(Y), "Pre-images"), X)
 
     @property
     def X_fit_(self) -> Any:

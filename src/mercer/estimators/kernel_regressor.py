@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, restore
+from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.losses import Loss, PiecewiseLinear, Quantile, get_loss
 from mercer.core.persistence import register
@@ -151,7 +151,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
         check_is_fitted(self)
         rows = prediction_rows(self, self.kernel_, X)
         values = self._sorted(rows)
-        return restore(values.to(rows.values.dtype) if rows.is_tensor else values, X)
+        values = values.to(rows.values.dtype) if rows.is_tensor else values
+        return restore(checked_values(values, "Predictions"), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions; for quantiles 1 minus the loss relative to that of the constant quantiles of y."""

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import restore
+from mercer.core.arrays import checked_values, restore
 from mercer.core.engines import using_engine
 from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
@@ -247,7 +247,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
             return self._values_of(X).numpy()
         rows = prediction_rows(self, self.kernel_, X)
         values = self._values(rows)
-        return restore(values.to(rows.values.dtype) if rows.is_tensor else values, X)
+        values = values.to(rows.values.dtype) if rows.is_tensor else values
+        return restore(checked_values(values, "Predictions"), X)
 
     @property
     def function_(self) -> RKHSFunction:
@@ -271,6 +272,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         check_is_fitted(self)
         data = self._all_rows("label_weights")
         cross = self._place().gram(self.kernel_, prediction_rows(self, self.kernel_, X), data.rows).dense()
+        checked_values(torch.as_tensor(cross), "Kernel values")
         system, solver = self._system(), self.solver_report_.solver
         budget = resolve_budget(self.memory_budget, self._device())
         if solver == "pcg" and memory_needed(len(data.rows), "cholesky", len(cross)) <= budget:

@@ -15,14 +15,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points
+from mercer.core.arrays import Points, checked_values
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
 from mercer.core.losses import LOSSES, Loss
 from mercer.core.results import SolverReport
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
-from mercer.estimators.data import Seen, TrainingData
+from mercer.estimators.data import Seen, TrainingData, check_kernel_values
 from mercer.estimators.expansion import Centres, Placement
 from mercer.kernels import Kernel, resolve
 from mercer.kernels.objects import is_unproven
@@ -37,6 +37,7 @@ from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Objective
 from mercer.solvers.semidefinite import require_semidefinite
+from mercer.solvers.system import SMALLEST_ALPHA
 
 ROUGH = 1e-4
 """The tolerance of fits to folds that compare alphas in whole decades."""
@@ -150,6 +151,7 @@ class LossModel(KernelEstimator):
         m = check_landmarks(self.landmarks, self.n_landmarks)
         self._where, reason = choose_for_loss(len(data.rows), self.solver, self.memory_budget, self._device(), m)
         self.kernel_ = resolve(kernel.bind(data.rows.names), data.rows, data.weights, seed=self._seed)
+        check_kernel_values(self.kernel_, whole.rows)
         return self._problem(data, places, len(whole.rows), whole.rows), reason
 
     def _problem(self, data: TrainingData, places: Tensor | None, n_rows: int, all_rows: Points) -> Problem:
@@ -166,7 +168,7 @@ class LossModel(KernelEstimator):
             return Problem(data, places, n_rows, span, centres)
         operator = place.gram(self.kernel_, data.rows)
         if is_unproven(self.kernel_):
-            require_semidefinite(operator)
+            require_semidefinite(operator, self._seen.dtype)
         matrix = torch.as_tensor(operator.dense()) if self._where == "dense" else None
         span = FullSpan.of(operator, matrix, self._seed)
         return Problem(data, places, n_rows, span, Centres(self.kernel_, all_rows))
@@ -230,7 +232,8 @@ class LossModel(KernelEstimator):
     def _columns(self, rows: Points) -> Tensor:
         """Predictions (m, t) with the intercept."""
         operator = self._centres.at(rows, self._place())
-        return operator.matmul(self._coef.to(operator.device)).to(torch.float64) + self._intercept.to(operator.device)
+        values = operator.matmul(self._coef.to(operator.device)).to(torch.float64)
+        return checked_values(values + self._intercept.to(operator.device), "Predictions")
 
     def _options(self) -> dict[str, Any]:
         if isinstance(self.tol, bool) or not isinstance(self.tol, int | float) or not 0 < self.tol < 1:
@@ -252,12 +255,12 @@ class LossModel(KernelEstimator):
 
 
 def checked_loss_alpha(alpha: Any) -> float | str:
-    """A number > 0 or "auto"."""
+    """A number of at least `SMALLEST_ALPHA`, or "auto"."""
     if isinstance(alpha, str) and alpha == "auto":
         return alpha
     number = not isinstance(alpha, bool) and isinstance(alpha, int | float | np.integer | np.floating)
-    if not number or not 0 < alpha < float("inf"):
-        raise InputError(f'alpha={alpha!r}: give a finite number > 0 or "auto".')
+    if not number or not SMALLEST_ALPHA <= alpha < float("inf"):
+        raise InputError(f'alpha={alpha!r}: give "auto", or a finite number that is at least {SMALLEST_ALPHA:.2g}.')
     return float(alpha)
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, restore
+from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
@@ -108,7 +108,8 @@ class MercerDecomposition(FeatureTransformer):
         check_is_fitted(self)
         rows = self._rows(X)
         values = self._powered(rows, 0.0)
-        return restore(values.to(rows.values) if rows.is_tensor else values, X)
+        values = values.to(rows.values) if rows.is_tensor else values
+        return restore(checked_values(values, "Eigenfunctions"), X)
 
     def power(self, theta: float) -> Kernel:
         r"""The kernel of a power space, :math:`k_\theta(x, z) = \sum_s \lambda_s^\theta\, \psi_s(x)\, \psi_s(z)`.

@@ -12,7 +12,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from mercer.core.arrays import Points
+from mercer.core.arrays import Points, checked_values
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
 from mercer.core.memory import give_back, readable, require, resolve_budget
@@ -21,7 +21,7 @@ from mercer.core.results import SolverReport
 from mercer.core.rows import RowSource, read_ahead
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
-from mercer.estimators.data import Seen, TrainingData
+from mercer.estimators.data import Seen, TrainingData, check_kernel_values
 from mercer.estimators.expansion import Centres, Expansion, Features, Placement
 from mercer.estimators.ridge_system import RidgeSystem
 from mercer.kernels import Kernel, resolve
@@ -187,6 +187,7 @@ class RidgeModel(KernelEstimator):
 
     def _resolve_kernel(self, kernel: Kernel, data: TrainingData, alpha: Any) -> None:
         self.kernel_ = resolve(kernel.bind(data.rows.names), data.rows, data.weights, seed=self._seed)
+        check_kernel_values(self.kernel_, data.rows)
         self.tuning_ = None
         if self.tune:
             progress = _print_progress if self.verbose else None
@@ -244,7 +245,8 @@ class RidgeModel(KernelEstimator):
         values = torch.empty(shape, dtype=source.dtype)
         with Progress(len(source), "predictions", shown=self.verbose) as progress:
             for part, chunk in read_ahead(source.read, source.parts()):
-                values[part.before : part.before + len(part)] = self._values(Points(chunk.X, source.names)).cpu()
+                found = self._values(Points(chunk.X, source.names)).cpu().to(values.dtype)
+                values[part.before : part.before + len(part)] = checked_values(found, "Predictions", part.before)
                 del chunk
                 give_back()
                 progress.advance(len(part))

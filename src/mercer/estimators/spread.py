@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
+from mercer.core.arrays import Points, checked_values
 from mercer.core.devices import choose_device
 from mercer.core.engines import Arrays, Engine, added, grouped, most_rows, sample_with
 from mercer.core.errors import InputError
@@ -153,8 +153,12 @@ def predicted_later(model: Any, X: Any) -> Any:
 
 
 def _group_values(rows: RowSource, parts: list[Part], model: Any) -> Arrays:
-    chunks = (rows.read(part).X for part in parts)
-    return {"values": torch.cat([model._values(Points(X, rows.names)).cpu().to(rows.dtype) for X in chunks])}
+    return {"values": torch.cat([_part_values(rows, part, model) for part in parts])}
+
+
+def _part_values(rows: RowSource, part: Part, model: Any) -> Tensor:
+    values = model._values(Points(rows.read(part).X, rows.names)).cpu().to(rows.dtype)
+    return checked_values(values, "Predictions", part.before)
 
 
 def _joined(a: Arrays, b: Arrays) -> Arrays:

@@ -10,13 +10,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, restore
+from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError, InputTypeError, ModelFileError
 from mercer.core.memory import require, resolve_budget
 from mercer.core.report import Report, make_report
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator, all_or_nothing
-from mercer.estimators.data import prediction_rows
+from mercer.estimators.data import check_kernel_values, prediction_rows
 from mercer.estimators.state import (
     nothing_left,
     plain_names,
@@ -52,6 +52,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
         rows = prediction_rows(self, kernel, X, reset=True)
         self._seed = as_seed(self.random_state)
         kernel = resolve(kernel.bind(rows.names), rows, seed=self._seed)
+        check_kernel_values(kernel, rows)
         self._keep_kernel(kernel)
         self._n_rows, self._note = len(rows), ""
         self.features_: FeatureMapping = self._made(kernel, rows)
@@ -116,7 +117,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
 
     def _values(self, rows: Points) -> Tensor:
         values = self.features_(rows)
-        return values.to(rows.values) if rows.is_tensor else values
+        return checked_values(values.to(rows.values) if rows.is_tensor else values, "Features")
 
     @property
     def _n_features_out(self) -> int:

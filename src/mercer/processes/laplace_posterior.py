@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
+from mercer.core.arrays import Points, checked_values
 from mercer.core.memory import require, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
@@ -91,7 +91,8 @@ class LaplacePosterior:
             covariance.diagonal(dim1=1, dim2=2).add_(prior.unsqueeze(1))
             covariance.diagonal(dim1=1, dim2=2).clamp_(min=0.0)
             covariances.append(covariance)
-        return torch.cat(means), torch.cat(covariances)
+        mean, covariance = torch.cat(means), torch.cat(covariances)
+        return checked_values(mean, "Latent means"), checked_values(covariance, "Latent variances")
 
     def probabilities(self, X: Points) -> Tensor:
         """The probability of each class, averaged over the functions, (m, classes)."""

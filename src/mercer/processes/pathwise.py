@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, restore
+from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.processes.means import FittedMean
 from mercer.processes.posterior import Posterior
@@ -32,7 +32,9 @@ class Functions:
         """Values (count, m), or (count, m, t) for several targets."""
         rows = self._as_rows(X)
         values = self._values(rows)
-        return restore(values.to(rows.values.dtype) if rows.is_tensor else values, X)
+        values = values.to(rows.values.dtype) if rows.is_tensor else values
+        checked_values(values.transpose(0, 1), "Values of the functions")
+        return restore(values, X)
 
     def __len__(self) -> int:
         return self.count

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, promote, restore
+from mercer.core.arrays import Points, as_points, checked_values, promote, restore
 from mercer.core.errors import InputError, InputTypeError, NotPositiveDefiniteError
 from mercer.core.persistence import register, save
 from mercer.kernels import Kernel
@@ -312,7 +312,7 @@ class RKHSFunction:
 
     def _values(self, values: Tensor, X: Any) -> Any:
         """One row for each row of X, as the kind of array that X is."""
-        values = values[:, 0] if self._single else values
+        values = checked_values(values[:, 0] if self._single else values, "Values of the function")
         return restore(values.to(X.device) if isinstance(X, Tensor) else values, X)
 
     def _given(self, values: Tensor) -> Any:

@@ -11,6 +11,7 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.core.losses import Loss, PiecewiseLinear
+from mercer.solvers.system import SMALLEST_ALPHA
 
 BISECTIONS = 100
 
@@ -97,8 +98,8 @@ class Objective:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < float("inf"):
-            raise InputError(f"alpha={self.alpha}: must be a finite number > 0.")
+        if not SMALLEST_ALPHA <= self.alpha < float("inf"):
+            raise InputError(f"alpha={self.alpha}: must be a finite number that is at least {SMALLEST_ALPHA:.2g}.")
         check_finite(self.targets, "The targets")
         self.loss.check_targets(self.targets)
 

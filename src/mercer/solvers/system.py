@@ -41,7 +41,7 @@ def dense_float64(A: System) -> tuple[Tensor, float]:
     matrix = torch.as_tensor(A.dense())
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
         raise InputError(f"A system needs a square matrix with at least one row, got shape {tuple(matrix.shape)}.")
-    precision = torch.finfo(matrix.dtype).eps
+    precision = getattr(A, "precision", torch.finfo(matrix.dtype).eps)
     return matrix.to(torch.float64).contiguous(), precision
 
 
@@ -64,14 +64,27 @@ def near_one(rhs: Tensor) -> tuple[Tensor, Tensor]:
     return rhs / scale, scale
 
 
+SMALLEST_ALPHA = torch.finfo(torch.float64).tiny
+"""Numbers between zero and this one have too few digits, and their inverses overflow."""
+
+ALPHA_WORDS = f"must be a finite number, 0 or at least {SMALLEST_ALPHA:.2g}"
+
+
+def is_alpha(values: Tensor) -> Tensor:
+    """Where numbers can be an alpha: zero, or finite and at least `SMALLEST_ALPHA`.
+
+    >>> is_alpha(torch.tensor([0.0, 5e-324, 1.0, float("inf")], dtype=torch.float64))
+    tensor([ True, False,  True, False])
+    """
+    return ((values == 0) | (values >= SMALLEST_ALPHA)) & torch.isfinite(values)
+
+
 def check_alpha(alpha: Any, n_targets: int | None = None) -> Tensor:
-    """Alpha as a float64 tensor of no or one dimension, every value finite and >= 0."""
+    """Alpha as a float64 tensor of no or one dimension, whose values `is_alpha` accepts."""
     values = torch.as_tensor(alpha, dtype=torch.float64)
-    bad = ~((values >= 0) & torch.isfinite(values))
+    bad = ~is_alpha(values)
     if bool(bad.any()):
-        raise InputError(
-            f"alpha={values[bad][0].item() if values.ndim else values.item()}: must be a finite number >= 0."
-        )
+        raise InputError(f"alpha={values[bad][0].item() if values.ndim else values.item()}: {ALPHA_WORDS}.")
     if values.ndim > 1 or (values.ndim == 1 and n_targets is not None and len(values) != n_targets):
         raise InputError(
             f"alpha has shape {tuple(values.shape)}: give one number or one for each of {n_targets} targets."
