@@ -165,6 +165,7 @@ def test_alphas_that_are_no_numbers_to_divide_by_are_refused(alpha: float) -> No
             model.fit(X, labels.astype(float))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", ["cholesky", "eigh", "random_features", "pcg"])
 def test_the_smallest_alpha_gives_finite_numbers(solver: str) -> None:
     repeated, targets = np.concatenate([X, X[:3]]), np.concatenate([y, y[:3]])
