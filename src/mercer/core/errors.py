@@ -19,6 +19,10 @@ class NotPositiveDefiniteError(InputError):
     """A Gram matrix with a negative eigenvalue: the function given is not a kernel."""
 
 
+class NotFiniteError(InputError):
+    """Kernel values, or numbers made of them, that are NaN or too large for floating-point numbers."""
+
+
 class MemoryBudgetError(MercerError, MemoryError):
     """A job that cannot fit its memory budget: the message says what would."""
 

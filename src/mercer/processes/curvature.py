@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from mercer.processes.exact import Factor, factorise
+from mercer.solvers.factor import Factor, factorise
 from mercer.solvers.joint_inverse import JointInverse
 
 

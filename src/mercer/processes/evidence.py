@@ -12,11 +12,12 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
 from mercer.operators.placement import Placement
-from mercer.processes.exact import Factor, covariance_factor
+from mercer.processes.exact import covariance_factor
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.pull_back import pull_back
+from mercer.solvers.factor import Factor
 
 
 class Evidence(Protocol):

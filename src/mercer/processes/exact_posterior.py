@@ -17,10 +17,11 @@ from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.processes.copies import copied
-from mercer.processes.exact import Factor, covariance, covariance_factor
+from mercer.processes.exact import covariance, covariance_factor
 from mercer.processes.means import Centring, FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
+from mercer.solvers.factor import Factor
 
 REFINEMENTS = 3
 ALONE = 1e-10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mercer.processes.exact import factorise
+from mercer.solvers.factor import factorise
 
 
 def joint_samples(mean: Tensor, cov: Tensor, count: int, seed: int) -> Tensor:

@@ -16,25 +16,30 @@ from mercer.core.memory import resolve_budget
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair, DiagonalPair
 from mercer.operators.placement import Placement
-from mercer.processes.exact import factorise
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.unit_noise import UnitNoise
+from mercer.solvers.factor import cholesky, failure, independent_functions
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 
 BLOCK_NUMBERS = {"cpu": 2**20, "cuda": 2**26}
 """Numbers of k(Z, X) that are held at a time."""
 
 
+INDEPENDENT = 1e-12
+"""An inducing point whose value the others decide but for this share of its variance says nothing new."""
+
+
 @dataclass(frozen=True)
 class Sums:
-    r"""What the bound asks of the rows, with :math:`\Sigma` the noise and B = [R H] the targets and the mean's basis.
+    r"""What the bound asks of the rows, with F = T K_uf the whitened features of inducing points, :math:`\Sigma` the
+    noise and B = [R H] the targets and the mean's basis.
 
     Attributes
     ----------
-    squares : K_uf Sigma^-1 K_fu, (m, m).
-    products : K_uf Sigma^-1 B, (m, b).
+    squares : F Sigma^-1 F^T, (r, r).
+    products : F Sigma^-1 B, (r, b).
     targets : B^T Sigma^-1 B, (b, b).
     trace : tr(Sigma^-1 K_ff).
     log_noise : log det Sigma.
@@ -50,32 +55,56 @@ class Sums:
         return [self.squares, self.products, self.targets, self.trace, self.log_noise]
 
 
-def block_sums(kernel: Kernel, noise: Tensor, Z: Points, block: Observations, B: Tensor) -> Sums:
-    """The sums over some rows, with gradients to parameters that are tensors."""
-    inverse = 1.0 / (noise + block.row_noise(0.0))
-    K = kernel.on(DensePair(Z, block.X))
-    diagonal = kernel.on(DiagonalPair(block.X))
-    scaled = K * inverse
-    return Sums(scaled @ K.mT, scaled @ B, B.mT @ (inverse.unsqueeze(1) * B), inverse @ diagonal, -inverse.log().sum())
+def block_sums(kernel: Kernel, noise: Tensor, Z: Points, T: Tensor, block: Observations, B: Tensor) -> Sums:
+    """The sums over some rows, with gradients to parameters that are tensors. Features are whitened before they are
+    multiplied: products of kernel values would lose the digits in which nearly dependent points differ, or overflow.
+    """
+    variances = noise + block.row_noise(0.0)
+    s = variances.rsqrt()
+    F, scaled = (T @ kernel.on(DensePair(Z, block.X))) * s, s.unsqueeze(1) * B
+    trace = (kernel.on(DiagonalPair(block.X)) / variances).sum()
+    return Sums(F @ F.mT, F @ scaled, scaled.mT @ scaled, trace, variances.log().sum())
 
 
-def bound(K: Tensor, sums: Sums, n: int, t: int) -> Tensor:
-    r"""Titsias' bound from K_uu and the sums over all rows, with the best coefficients of the mean,
+def whitening(kernel: Kernel, Z: Points) -> Tensor:
+    r"""T (r, m) with :math:`T^T T = K_{uu}^{-1}` for r independent inducing points, zero for the others.
+
+    Gradients flow to parameters that are tensors: from :math:`T K_{uu} T^T = I` follows, up to a rotation that the
+    bound does not see, :math:`dT = -\tfrac12 T\, dK_{uu}\, T^T T`.
+
+    >>> from mercer.kernels import Gaussian
+    >>> whitening(4.0 * Gaussian(), Points(torch.zeros(2, 1).double()))
+    tensor([[0.5000, 0.0000]], dtype=torch.float64)
+    """
+    K = kernel.on(DensePair(Z))
+    values = K.detach().to(torch.float64)
+    E = independent_functions(values, INDEPENDENT)
+    if E is None:
+        what = "The covariance of inducing points"
+        raise failure(values, f"{what} is not positive semi-definite", what, "use method='exact'")
+    M = E.mT @ K.to(E) @ E
+    return E.mT - 0.5 * (M - M.detach()) @ E.mT
+
+
+def bound(sums: Sums, n: int, t: int) -> Tensor:
+    r"""Titsias' bound from the sums over all rows, with the best coefficients of the mean,
 
     .. math:: \log N(y; m, Q + \Sigma) - \tfrac12 \operatorname{tr} \Sigma^{-1} (K_{ff} - Q), \qquad
-        Q = K_{fu} K_{uu}^{-1} K_{uf}.
+        Q = K_{fu} K_{uu}^{-1} K_{uf} = F^T F.
     """
-    L = torch.linalg.cholesky(K)
-    inner = torch.linalg.solve_triangular(L, sums.squares, upper=False)
-    inner = torch.linalg.solve_triangular(L, inner.mT, upper=False)
-    middle = torch.linalg.cholesky(torch.eye(len(K)).to(K) + 0.5 * (inner + inner.mT))
-    C = torch.linalg.solve_triangular(L, sums.products, upper=False)
-    C = torch.linalg.solve_triangular(middle, C, upper=False)
-    G = sums.targets - C.mT @ C
+    L, _, G = eliminated(sums)
     explained = G[t:, :t].mT @ torch.linalg.pinv(G[t:, t:], hermitian=True) @ G[t:, :t]
     fit = (G[:t, :t] - explained).diagonal().sum()
-    log_det = 2.0 * middle.diagonal().log().sum() + sums.log_noise
-    return -0.5 * fit - 0.5 * t * (log_det + n * math.log(2.0 * math.pi) + sums.trace - inner.diagonal().sum())
+    log_det = 2.0 * L.diagonal().log().sum() + sums.log_noise
+    return -0.5 * fit - 0.5 * t * (log_det + n * math.log(2.0 * math.pi) + sums.trace - sums.squares.diagonal().sum())
+
+
+def eliminated(sums: Sums) -> tuple[Tensor, Tensor, Tensor]:
+    """L with L L^T = I + F Sigma^-1 F^T, C = L^-1 F Sigma^-1 B, and B^T (Q + Sigma)^-1 B."""
+    identity = torch.eye(len(sums.squares)).to(sums.squares)
+    L = cholesky(identity + sums.squares, "The covariance of the data by way of inducing points", "use a larger noise")
+    C = torch.linalg.solve_triangular(L, sums.products, upper=False)
+    return L, C, sums.targets - C.mT @ C
 
 
 class SparseEvidence:
@@ -129,17 +158,20 @@ class SparseEvidence:
         leaves = hyper.leaves_at(theta, self.data.Y.device)
         noise = torch.tensor(hyper.noise_at(theta), dtype=torch.float64, device=self.data.Y.device, requires_grad=True)
         kernel = hyper.kernel.replace(**leaves)
+        T = whitening(kernel, self.Z)
+        fixed = T.detach().requires_grad_()
         with torch.no_grad():
-            sums = total(block_sums(kernel, noise, self.Z, *block) for block in self._blocks())
+            sums = total(block_sums(kernel, noise, self.Z, fixed, *block) for block in self._blocks())
         inner = Sums(*(part.requires_grad_(gradient) for part in sums.parts()))
-        K = with_jitter(kernel.on(DensePair(self.Z)))
-        value = bound(K, inner, n, t)
+        value = bound(inner, n, t)
         if not gradient:
             return float(value.detach()), np.zeros_like(theta)
         value.backward()
         for block in self._blocks():
-            parts = block_sums(kernel, noise, self.Z, *block).parts()
+            parts = block_sums(kernel, noise, self.Z, fixed, *block).parts()
             torch.autograd.backward(parts, [part.grad for part in inner.parts()])
+        if T.requires_grad:
+            T.backward(fixed.grad)
         slope = 0.0 if noise.grad is None else float(noise.grad)
         return float(value.detach()), hyper.gradient(leaves, slope, theta)
 
@@ -164,12 +196,6 @@ def total(blocks: Iterator[Sums]) -> Sums:
     return first
 
 
-def with_jitter(K: Tensor) -> Tensor:
-    """K_uu, with the least relative jitter with which it can be factorised; gradients flow."""
-    jitter = factorise(lambda: K.detach().clone()).jitter
-    return K + torch.diag(jitter * K.diagonal()) if jitter else K
-
-
 def inducing_points(
     kernel: Kernel, noise: float, data: Observations, place: Placement, count: int, seed: int
 ) -> Points:
@@ -178,5 +204,6 @@ def inducing_points(
         raise InputError("method='sgpr' needs rows to choose inducing points from, not a precomputed Gram matrix.")
     rank = min(count, len(data), max(1, resolve_budget(place.memory_budget, place.device) // (16 * len(data))))
     operator = UnitNoise.of(kernel, noise, data, place).operator
-    chosen = data.X.take(pivoted_cholesky(operator, rank, seed=seed).pivots)
+    pivots = pivoted_cholesky(operator, rank, seed=seed).pivots
+    chosen = data.X.take(pivots if len(pivots) else slice(0, 1))
     return Points(chosen.values.to(torch.float64), chosen.names) if chosen.is_tensor else chosen

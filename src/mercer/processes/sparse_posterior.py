@@ -10,12 +10,11 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
-from mercer.kernels.pair import DensePair
 from mercer.operators.placement import Placement
 from mercer.processes.means import Centring, FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
-from mercer.processes.sparse_evidence import Sums, block_sums, blocks_of, bound, total, with_jitter
+from mercer.processes.sparse_evidence import Sums, block_sums, blocks_of, bound, eliminated, total, whitening
 
 
 class SparsePosterior(Posterior):
@@ -72,16 +71,18 @@ class SparsePosterior(Posterior):
         empty = FittedMean(mean, data.Y.new_zeros(centring.H.shape[1], data.n_targets))
         report = SolverReport("sgpr", True, 0.0)
         made = cls(kernel, noise, data, empty, data.Y, place, report, Z)
-        t, sums = data.n_targets, made._sums()
-        root, values = made._spectrum(sums)
-        C = root.mT @ sums.products
-        G = sums.targets - C.mT @ (C / (1.0 + values).unsqueeze(1))
+        t, (T, sums) = data.n_targets, made._sums()
+        made._basis = turned(T, sums)
+        L, C, G = eliminated(sums)
         coef = torch.linalg.pinv(G[t:, t:], hermitian=True) @ G[t:, :t]
         made.mean_function = FittedMean(mean, coef.to(data.Y))
         fitted = torch.cat([torch.eye(t).to(coef), -coef])
-        made.weights = (root @ ((C @ fitted) / (1.0 + values).unsqueeze(1))).to(data.Y)
-        words = "; ".join(filter(None, [reason, f"an approximation with {len(Z):,} inducing points"]))
-        made.report = SolverReport("sgpr", True, 0.0, seconds=time.perf_counter() - started, reason=words)
+        made.weights = (T.mT @ torch.linalg.solve_triangular(L.mT, C @ fitted, upper=True)).to(data.Y)
+        words = [reason, f"an approximation with {len(Z):,} inducing points"]
+        if len(T) < len(Z):
+            words.append(f"{len(T):,} of these are independent to rounding")
+        seconds = time.perf_counter() - started
+        made.report = SolverReport("sgpr", True, 0.0, seconds=seconds, reason="; ".join(filter(None, words)))
         return made
 
     @property
@@ -98,13 +99,12 @@ class SparsePosterior(Posterior):
 
     def update(self, drawn: Tensor, normal: Tensor) -> Tensor:
         root, values = self.basis
-        noise = root @ ((values.sqrt() / (1.0 + values)).unsqueeze(1) * normal.to(root))
+        noise = root @ ((values.sqrt() / (1.0 + values)).unsqueeze(1) * normal[: len(values)].to(root))
         return self.solve(drawn) + noise
 
     def log_marginal_likelihood(self) -> float:
         """A lower bound of the log density of the data, summed over targets."""
-        K = with_jitter(self.kernel.on(DensePair(self.Z)))
-        return float(bound(K, self._sums(), *self.data.Y.shape))
+        return float(bound(self._sums()[1], *self.data.Y.shape))
 
     def extra_arrays(self) -> dict[str, Tensor]:
         return {"inducing": self.Z.values}
@@ -113,25 +113,23 @@ class SparsePosterior(Posterior):
     def basis(self) -> tuple[Tensor, Tensor]:
         """V and s with V^T K_uu V = I and V^T Phi V = diag(s)."""
         if self._basis is None:
-            self._spectrum(self._sums())
-        assert self._basis is not None
+            self._basis = turned(*self._sums())
         return self._basis
 
-    def _spectrum(self, sums: Sums) -> tuple[Tensor, Tensor]:
-        K = with_jitter(self.kernel.on(DensePair(self.Z)))
-        L = torch.linalg.cholesky(K)
-        inner = torch.linalg.solve_triangular(L, sums.squares, upper=False)
-        inner = torch.linalg.solve_triangular(L, inner.mT, upper=False)
-        values, vectors = torch.linalg.eigh(0.5 * (inner + inner.mT))
-        self._basis = torch.linalg.solve_triangular(L.mT, vectors, upper=True), values.clamp(min=0.0)
-        return self._basis
-
-    def _sums(self) -> Sums:
+    def _sums(self) -> tuple[Tensor, Sums]:
+        """T with T^T T = K_uu^-1, and the sums over all rows."""
         centring = Centring.of(self.mean_function.mean, self.data.X, self.data.Y)
         noise = torch.tensor(self.noise, dtype=torch.float64, device=self.data.Y.device)
         with torch.no_grad():
             blocks = blocks_of(self.data, centring.right_hand_sides, len(self.Z))
-            return total(block_sums(self.kernel, noise, self.Z, *block) for block in blocks)
+            T = whitening(self.kernel, self.Z)
+            return T, total(block_sums(self.kernel, noise, self.Z, T, *block) for block in blocks)
 
     def __getstate__(self) -> dict[str, object]:
         return vars(self) | {"_basis": None}
+
+
+def turned(T: Tensor, sums: Sums) -> tuple[Tensor, Tensor]:
+    """V and s with V^T K_uu V = I and V^T Phi V = diag(s), from T with T K_uu T^T = I."""
+    values, vectors = torch.linalg.eigh(sums.squares)
+    return T.mT @ vectors, values.clamp(min=0.0)

@@ -13,7 +13,7 @@ from mercer.core.errors import MercerError
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.selection.rows import Rows
-from mercer.solvers.cholesky import factorise_in_place
+from mercer.solvers.factor import factorise_in_place
 
 FAILED = 50.0
 """The value where the error cannot be computed: worse than any log error that can."""

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from scipy.linalg.lapack import dpstrf
 from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
-from mercer.solvers.cholesky import factorise_in_place
 from mercer.solvers.conjugate_gradients import Map
+from mercer.solvers.factor import factorise_in_place, independent_functions
 from mercer.solvers.products import generator_from
 from mercer.solvers.row_blocks import Block, rows_at_once
 from mercer.solvers.symmetric import add_gram
@@ -222,24 +221,8 @@ def orthonormal_functions(K_mm: Any, like: Tensor) -> Tensor:
         del inverse
     matrix = _fresh(K_mm, like)[0]
     _scale(matrix)
-    E = _of_independent(matrix, least)
+    E = independent_functions(matrix, least)
     return whitening(*landmark_matrix(K_mm, like)) if E is None else E.mul_(root.unsqueeze(1))
-
-
-def _of_independent(matrix: Tensor, least: float) -> Tensor | None:
-    """L^-T of the landmarks that pivoting takes, zero for the others; None where these do not depend on them.
-
-    On the CPU, where LAPACK has it; it takes little longer than a factorisation without pivots.
-    """
-    factor, places, rank, _ = dpstrf(matrix.cpu().numpy(), tol=least, lower=1)
-    order = torch.from_numpy(places.astype("int64") - 1).to(matrix.device)
-    L, kept, others = torch.from_numpy(factor)[:, :rank].to(matrix.device), order[:rank], order[rank:]
-    left = matrix[others][:, others] - L[rank:] @ L[rank:].mT
-    if bool((left.abs() > max(least, torch.finfo(torch.float64).eps ** 0.5)).any()):
-        return None
-    E = matrix.new_zeros(len(matrix), rank)
-    E[kept] = _inverse(L[:rank]).mT
-    return E
 
 
 def _jittered_factor(K_mm: Any, first: float, like: Tensor) -> tuple[Tensor, Tensor, float]:

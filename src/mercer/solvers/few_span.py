@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import check_finite
-from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.memory import resolve_budget
 from mercer.solvers.conjugate_gradients import conjugate_gradients
+from mercer.solvers.factor import factorise
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
@@ -23,6 +23,8 @@ SHARE = 0.5
 """Of the memory budget, for kernel values that are kept from one pass over the rows to the next."""
 
 MOST_STEPS = 200
+ROUNDED, LARGEST_JITTER = 1e-14, 1e-8
+"""Jitter of a Newton system, relative to its largest entry, beside which the sums in it are rounded."""
 
 
 @dataclass(eq=False)
@@ -203,10 +205,11 @@ class FewSpan:
 def factor_with_jitter(system: Tensor, alpha: float) -> Tensor:
     """The Cholesky factor of a Newton system, of which the lower half is read; sums are rounded beside a tiny alpha."""
     check_finite(system, "A Newton system")
-    diagonal = system.diagonal().clone()
-    for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        system.diagonal().copy_(diagonal + jitter * float(diagonal.max()))
-        L, failed = torch.linalg.cholesky_ex(system)
-        if not int(failed):
-            return L
-    raise NotPositiveDefiniteError(f"alpha={alpha:g} is too small beside the kernel: use a larger one.")
+    return factorise(
+        system.mT.contiguous().clone,
+        system.diagonal().amax(),
+        first=ROUNDED,
+        largest=LARGEST_JITTER,
+        what=f"A Newton system with alpha={alpha:g}",
+        advice="use a larger alpha",
+    ).L

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
 from mercer.core.losses import Multinomial
 from mercer.operators import Stored
+from mercer.solvers.factor import try_cholesky
 from mercer.solvers.joint_inverse import JointInverse
 from mercer.solvers.newton_system import NewtonSystem
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
@@ -169,7 +170,7 @@ class FullSpan:
         shift = 2 * objective.alpha
         try:
             joint = JointInverse.of(self.matrix.to(torch.float64) / shift, torch.softmax(at, 1) * objective.w)
-        except torch.linalg.LinAlgError:
+        except (NotPositiveDefiniteError, NotFiniteError):
             return None
         lift = joint.reduce(self._image(-base).T.unsqueeze(2)).squeeze(2).T
         b = at.new_zeros(at.shape[1])
@@ -241,12 +242,11 @@ class FullSpan:
         some = s[active]
         system = self.corner(active, active).mul_(some).mul_(some.unsqueeze(1))
         system.diagonal().add_(shift)
-        L, failed = torch.linalg.cholesky_ex(system)
-        if int(failed):
-            raise NotPositiveDefiniteError(
-                "A Newton system is not positive definite: "
-                + why_indefinite(float(self.corner(active, active).diagonal().max()), shift / 2)
-            )
+        L = try_cholesky(system)
+        if L is None:
+            largest = float(self.corner(active, active).diagonal().max())
+            why = why_indefinite(largest, shift / 2)
+            raise NotPositiveDefiniteError(f"A Newton system is not positive definite: {why}")
         return L
 
     def _iterate(self, root: Root, columns: list[Tensor], shift: float, tol: float) -> list[Tensor]:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mercer.solvers.factor import cholesky
+
 LEAST = 1e-10
 """Of the largest curvature: smaller ones are raised to it, since they are divided by."""
+WHAT, ADVICE = "The curvature of the labels with the kernel", "use a kernel of smaller values"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +61,11 @@ class JointInverse:
             B = K * root
             B *= root.mT
             B.diagonal().add_(1.0)
-            L = torch.linalg.cholesky(B)
+            L = cholesky(B, WHAT, ADVICE)
             inverse.copy_(torch.cholesky_inverse(L))
             total.add_(inverse * root * root.mT)
             log_det += _log_det(L)
-        L = torch.linalg.cholesky(total)
+        L = cholesky(total, WHAT, ADVICE)
         return cls(D, roots, inverses, L, log_det + _log_det(L))
 
     def own(self, V: Tensor) -> Tensor:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.results import Solution
 from mercer.solvers.backward_error import UNSOLVED
-from mercer.solvers.cholesky import TOLERANCE, factorise_in_place
+from mercer.solvers.cholesky import TOLERANCE
+from mercer.solvers.factor import factorise
 from mercer.solvers.products import Products
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, near_one, right_hand_sides
 
 GOOD_ENOUGH = 1e-14
 MAX_REFINEMENTS = 30
-JITTER, MAX_JITTER = 1e-6, 1e-3
+MAX_JITTER = 1e-3
 
 
 @dataclass(frozen=True)
@@ -112,23 +112,24 @@ def _factorise(products: Products, alpha: float) -> tuple[Tensor, Tensor, float,
     """A float32 factor of the scaled matrix, the scaling, a bound of the norm of the matrix, and the jitter needed."""
     diagonal = products.diag + alpha
     scale = torch.where(diagonal > 0, diagonal, 1.0).rsqrt().unsqueeze(1)
-    jitter = 0.0
-    while jitter <= MAX_JITTER * 1.001:
+    norms = [0.0]
+
+    def scaled() -> Tensor:
         matrix = torch.empty(products.n, products.n, dtype=torch.float32, device=products.device)
-        norm = 0.0
         for part in torch.arange(products.n, device=products.device).split(products.rows_at_once):
             rows = products.rows(part)
-            norm = max(norm, float(rows.abs().sum(1).max()) + alpha)
+            norms.append(float(rows.abs().sum(1).max()) + alpha)
             rows[torch.arange(len(part), device=part.device), part] += alpha
             matrix[part] = (scale[part] * rows * scale.T).to(torch.float32)
-        matrix.diagonal().add_(jitter)
-        if factorise_in_place(matrix):
-            return matrix.mT, scale, norm, jitter
-        jitter = 10 * jitter if jitter else JITTER
-    raise NotPositiveDefiniteError(
-        f"A of {products.n} rows plus alpha={alpha:g} is not positive definite in float32, even with a jitter of "
-        f"{MAX_JITTER:g}: use solver='cholesky', or a larger alpha. The kernel may not be positive semi-definite."
+        return matrix
+
+    found = factorise(
+        scaled,
+        largest=MAX_JITTER,
+        what=f"A of {products.n} rows plus alpha={alpha:g}, rounded to float32 and scaled to a unit diagonal,",
+        advice="use solver='cholesky', or a larger alpha",
     )
+    return found.L, scale, max(norms), found.jitter
 
 
 def _apply(factor: Tensor, residual: Tensor) -> Tensor:

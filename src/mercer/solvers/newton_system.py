@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.solvers.conjugate_gradients import conjugate_gradients
+from mercer.solvers.factor import cholesky
 from mercer.solvers.objective import Root
 from mercer.solvers.products import Products
 from mercer.solvers.symmetric import add_gram
@@ -110,7 +111,7 @@ class Woodbury:
             core = torch.eye(F.shape[1]).to(F)
             for part, root_weight in zip(F.split(PART_ROWS), weight.sqrt().split(PART_ROWS), strict=True):
                 add_gram(core, part * root_weight.unsqueeze(1))
-            cores.append(torch.linalg.cholesky(core))
+            cores.append(cholesky(core, "The core of a preconditioner", "use a larger alpha"))
         return cls(F, s, D, cores, shape)
 
     def apply(self, R: Tensor) -> Tensor:

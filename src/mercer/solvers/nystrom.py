@@ -13,8 +13,8 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
-from mercer.solvers.cholesky import factorise_in_place
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
+from mercer.solvers.factor import factorise_in_place
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import check_alpha

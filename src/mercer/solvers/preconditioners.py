@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.solvers.factor import factorise, try_cholesky
 from mercer.solvers.pivoted_cholesky import NOISE, pivoted_cholesky
 from mercer.solvers.products import Products, generator_from
 from mercer.solvers.symmetric import add_gram
@@ -142,8 +143,8 @@ class Shifted:
             add_gram(core, part * (scale / some).sqrt())
         steep = bool(core.abs().sum(0).amax() > STEEP * scale) if r else False
         core.diagonal().add_(scale)
-        L, failed = torch.linalg.cholesky_ex(core)
-        return None if int(failed) else cls(rest, scale, L, steep)
+        L = try_cholesky(core)
+        return None if L is None else cls(rest, scale, L, steep)
 
 
 def pivoted_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0, enough: float = 0.0) -> LowRank:
@@ -187,7 +188,9 @@ def preconditioner_at(A: System, pivots: Tensor) -> LowRank:
     columns = torch.empty(len(pivots), products.n, dtype=torch.float64, device=products.device)
     for some, part in zip(pivots.split(SKETCH_BLOCK), columns.split(SKETCH_BLOCK), strict=True):
         part.copy_(products.rows(some))
-    L = _factor(columns[:, pivots], NOISE * products.precision)
+    corner = columns[:, pivots]
+    corner = corner + torch.diag(NOISE * products.precision * corner.diagonal())
+    L = factorise(corner.clone, largest=0.1, what="A part of the Gram matrix", advice="use a larger alpha").L
     for part in columns.split(max(1, SOLVED_NUMBERS // len(pivots)), dim=1):
         part.copy_(torch.linalg.solve_triangular(L, part, upper=False))
     left = (products.diag - sum_of_squares(columns)).clamp(min=0.0)
@@ -198,19 +201,6 @@ def preconditioner_at(A: System, pivots: Tensor) -> LowRank:
 def sum_of_squares(columns: Tensor) -> Tensor:
     """For each column of a wide matrix, without a copy of it."""
     return torch.linalg.vector_norm(columns, dim=0).square_()
-
-
-def _factor(corner: Tensor, jitter: float) -> Tensor:
-    """The Cholesky factor of a corner of a Gram matrix; the jitter is relative to each row's own diagonal."""
-    while jitter < 1:
-        L, failed = torch.linalg.cholesky_ex(corner + torch.diag(jitter * corner.diagonal()))
-        if not int(failed):
-            return L
-        jitter *= 10
-    raise NotPositiveDefiniteError(
-        "Rows of the Gram matrix are not positive semi-definite: the kernel is not, or its values are not finite. "
-        "Test it with mercer.testing.check_kernel."
-    )
 
 
 def nystrom_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0) -> LowRank:
@@ -237,8 +227,8 @@ def nystrom_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0
     while shift < 1e-2 * scale:
         shifted = image + shift * sketch
         core = sketch.T @ shifted
-        factor, info = torch.linalg.cholesky_ex((core + core.T) / 2)
-        if int(info) == 0:
+        factor = try_cholesky((core + core.T) / 2)
+        if factor is not None:
             F = torch.linalg.solve_triangular(factor.T, shifted, upper=True, left=False)
             smallest = float(torch.linalg.eigvalsh(F.mT @ F)[0]) - shift
             return LowRank(F, max(smallest, 0.0), f"Nyström preconditioner of rank {rank}")

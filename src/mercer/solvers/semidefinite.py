@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from mercer.core.errors import NotPositiveDefiniteError
-from mercer.solvers.cholesky import factorise_in_place
+from mercer.solvers.factor import factorise_in_place
 from mercer.solvers.system import System, dense_float64
 
 SINGLE_ROUNDING = 1e-5

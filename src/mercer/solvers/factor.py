@@ -1,0 +1,192 @@
+"""Every Cholesky factorisation of the package, and what is done where rounding makes one fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from scipy.linalg.lapack import dpstrf
+from torch import Tensor
+
+from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
+
+FIRST_JITTER = {torch.float64: 1e-10, torch.float32: 1e-6}
+LARGEST_JITTER = 1e-4
+LARGEST_EXPLAINED = 3000  # rows up to which a failure is explained by the smallest eigenvalue
+INVERSE_BLOCK = {"cpu": 512, "cuda": 4096}
+PANEL = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """L with L L^T = A; `jitter` is the share of its diagonal that each row was given on top."""
+
+    L: Tensor
+    jitter: float
+
+    def solve(self, B: Tensor) -> Tensor:
+        """A^-1 B for B of shape (n, k)."""
+        return torch.linalg.solve_triangular(self.L.mT, self.half_solve(B), upper=True)
+
+    def half_solve(self, B: Tensor) -> Tensor:
+        """L^-1 B."""
+        return torch.linalg.solve_triangular(self.L, B, upper=False)
+
+    def log_det(self) -> float:
+        """log det A."""
+        return 2.0 * float(self.L.diagonal().log().sum())
+
+    def inverse(self) -> Tensor:
+        """A^-1, a new matrix."""
+        return torch.cholesky_inverse(self.L)
+
+    def inverse_diagonal(self) -> Tensor:
+        """The diagonal of A^-1, (n,), without a second matrix."""
+        return inverse_diagonal(self.L)
+
+    def extended(self, cross: Tensor, corner: Tensor) -> Factor:
+        r"""The factor of the larger matrix with the new rows [cross, corner], in k n^2 instead of n^3 steps,
+
+        .. math:: L_{21} = (L^{-1} A_{12})^T, \qquad L_{22} L_{22}^T = A_{22} - L_{21} L_{21}^T.
+        """
+        n, k = len(self.L), len(corner)
+        below = self.half_solve(cross.mT).mT
+        L = self.L.new_zeros(n + k, n + k)
+        L[:n, :n] = self.L
+        L[n:, :n] = below
+        part = factorise(lambda: corner - below @ below.mT, corner.diagonal())
+        L[n:, n:] = part.L
+        return Factor(L, max(self.jitter, part.jitter))
+
+
+def factorise(
+    make: Callable[[], Tensor],
+    size: Tensor | None = None,
+    *,
+    first: float | None = None,
+    largest: float = LARGEST_JITTER,
+    what: str = "The covariance of the data",
+    advice: str = "use a larger noise",
+) -> Factor:
+    """The factor of the symmetric matrix that `make` gives, each time a new one.
+
+    Where rounding makes the factorisation fail, each row is given a jitter relative to `size`, by default its own
+    diagonal entry: from `first`, 1e-10 in float64 and 1e-6 in float32, up to `largest` in steps of ten.
+
+    >>> factorise(lambda: torch.ones(2, 2).double()).jitter
+    1e-10
+    """
+    jitter = 0.0
+    while True:
+        matrix = make()
+        if jitter:
+            matrix.diagonal().add_(jitter * (matrix.diagonal() if size is None else size))
+        if factorise_in_place(matrix):
+            return Factor(matrix.mT, jitter)
+        jitter = 10.0 * jitter if jitter else first or FIRST_JITTER[matrix.dtype]
+        if jitter > largest * 1.001:
+            raise failure(
+                make().mT, f"{what} is not positive definite, even with a jitter of {largest:g}", what, advice
+            )
+
+
+def cholesky(matrix: Tensor, what: str, advice: str) -> Tensor:
+    """L with L L^T = the matrix, of which the lower half is read, without any jitter; an error where there is none."""
+    L = try_cholesky(matrix)
+    if L is None:
+        raise failure(matrix, f"{what} is not positive definite", what, advice)
+    return L
+
+
+def try_cholesky(matrix: Tensor) -> Tensor | None:
+    """The same, or None."""
+    L, failed = torch.linalg.cholesky_ex(matrix)
+    return None if int(failed) or not bool(torch.isfinite(L.diagonal()).all()) else L
+
+
+def failure(matrix: Tensor, found: str, what: str, advice: str) -> NotPositiveDefiniteError | NotFiniteError:
+    """Why a matrix could not be factorised, and what to do."""
+    if not bool(torch.isfinite(matrix).all()):
+        return NotFiniteError(
+            f"{what} contains NaN or infinity: kernel values are too large for floating-point numbers, or the kernel "
+            "is not defined for these rows. Rescale the data, or check the kernel."
+        )
+    if len(matrix) <= LARGEST_EXPLAINED:
+        found += f"; its smallest eigenvalue is {float(torch.linalg.eigvalsh(matrix.double())[0]):.3g}"
+    return NotPositiveDefiniteError(
+        f"{found}. The kernel may not be positive semi-definite (test it with mercer.testing.check_kernel); "
+        f"otherwise {advice}."
+    )
+
+
+def inverse_diagonal(L: Tensor) -> Tensor:
+    """The diagonal of (L L^T)^-1: column sums of squares of L^-1, a block of columns at a time.
+
+    >>> inverse_diagonal(torch.tensor([[2.0, 0.0], [2.0, 1.0]]))
+    tensor([1.2500, 1.0000])
+    """
+    n, size = len(L), INVERSE_BLOCK[L.device.type]
+    diagonal = L.new_empty(n)
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        unit = L.new_zeros(n - start, stop - start)
+        unit.fill_diagonal_(1.0)
+        block = torch.linalg.solve_triangular(L[start:, start:], unit, upper=False)
+        diagonal[start:stop] = block.square_().sum(0)
+    return diagonal
+
+
+def factorise_in_place(matrix: Tensor) -> bool:
+    """Overwrite a symmetric row-major matrix by L^T; False where it is not positive definite."""
+    columns = matrix.mT  # LAPACK's order: no copy is made
+    if columns.is_cuda:
+        return factorise_by_panels(columns)
+    info = torch.empty((), dtype=torch.int32)
+    torch.linalg.cholesky_ex(columns, out=(columns, info))
+    return int(info) == 0 and bool(torch.isfinite(columns.diagonal()).all())
+
+
+def factorise_by_panels(A: Tensor, size: int = PANEL) -> bool:
+    """Overwrite A by L, some columns at a time: on a GPU torch would need a second matrix."""
+    n = len(A)
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        corner, info = torch.linalg.cholesky_ex(A[start:stop, start:stop])
+        if int(info) or not bool(torch.isfinite(corner.diagonal()).all()):
+            return False
+        A[start:stop, start:stop] = corner
+        A[start:stop, stop:] = 0.0
+        panel = torch.linalg.solve_triangular(corner.mT, A[stop:, start:stop], upper=True, left=False)
+        A[stop:, start:stop] = panel
+        for first in range(stop, n, size):
+            below = panel[first - stop :]
+            A[first:, first : first + size].addmm_(below, below[:size].mT, alpha=-1.0)
+    return True
+
+
+def independent_functions(K: Tensor, least: float) -> Tensor | None:
+    """E (m, r) with E^T K E = I, the inverse factor of r rows that pivoting takes and zero for the others.
+
+    These others have less than `least` of their own diagonal entry left; None where the matrix is not finite, or not
+    positive semi-definite, so that there is more left between them. On the CPU, where LAPACK has it.
+
+    >>> independent_functions(torch.tensor([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]).double(), 1e-12)
+    tensor([[1.0000, 0.0000],
+            [0.0000, 0.0000],
+            [0.0000, 0.5000]], dtype=torch.float64)
+    """
+    diagonal = K.diagonal()
+    if not bool(torch.isfinite(K).all() & (diagonal >= 0).all()):
+        return None
+    root = torch.where(diagonal > 0, diagonal, torch.inf).rsqrt().unsqueeze(1)
+    unit = root * K * root.mT
+    factor, places, rank, _ = dpstrf(unit.cpu().numpy(), tol=least, lower=1)
+    order = torch.from_numpy(places.astype("int64") - 1).to(K.device)
+    L, kept, others = torch.from_numpy(factor)[:, :rank].to(K.device), order[:rank], order[rank:]
+    left = unit[others][:, others] - L[rank:] @ L[rank:].mT
+    if bool((left.abs() > max(least, torch.finfo(torch.float64).eps ** 0.5)).any()):
+        return None
+    E = K.new_zeros(len(K), rank)
+    E[kept] = torch.linalg.solve_triangular(L[:rank], torch.eye(rank).to(K), upper=False).mT
+    return E.mul_(root)
