@@ -155,7 +155,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         pairwise = as_kernel(self.kernel).domain == "matrix"
         observations = Observations(data.rows, data.targets, square=pairwise).to(self._place().device)
         hyper = self._hyperparameters = self._start(data.rows, pairwise)
-        learn = self.optimize and len(hyper) > 0
+        learn = self.optimize and hyper.open
         check_memory(len(data.rows), len(classes), learn, self._place())
         self.optimum_ = self._learn(observations) if learn else None
         theta = hyper.start if self.optimum_ is None else self.optimum_.theta

@@ -146,7 +146,7 @@ class GaussianProcessModel(KernelEstimator):
         observations = self._observations(data, row_noise)
         teaching = self._teaching(observations)
         hyper = self._hyperparameters = self._start(teaching, shared)
-        learn = self.optimize and len(hyper) > 0 and len(teaching) > 1
+        learn = self.optimize and hyper.open and len(teaching) > 1
         mean = self._mean(teaching, hyper, learn)
         n_taught = min(len(teaching), self.n_learn or n) if learn else 0
         name, reason = choose_method(self.method, n, n_taught, self._place())

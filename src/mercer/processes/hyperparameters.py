@@ -99,6 +99,11 @@ class Hyperparameters:
         theta = np.log(np.concatenate(values)) if values else np.empty(0)
         return np.clip(theta, self.bounds[:, 0], self.bounds[:, 1])
 
+    @property
+    def open(self) -> bool:
+        """Whether the bounds leave anything to learn."""
+        return bool((self.bounds[:, 0] < self.bounds[:, 1]).any())
+
     def __len__(self) -> int:
         return len(self.bounds)
 

@@ -112,7 +112,7 @@ class Ascent:
         first steps may then be too short to gain much, they are never the last.
         """
         _, slope = self(start)
-        if len(start) == 0:
+        if not self.hyperparameters.open:
             return self
         low, high = self.hyperparameters.bounds.T
         size = 1.0

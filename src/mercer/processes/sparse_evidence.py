@@ -41,18 +41,18 @@ class Sums:
     squares : F Sigma^-1 F^T, (r, r).
     products : F Sigma^-1 B, (r, b).
     targets : B^T Sigma^-1 B, (b, b).
-    trace : tr(Sigma^-1 K_ff).
+    missed : tr(Sigma^-1 (K_ff - Q)), in which no row has less than nothing.
     log_noise : log det Sigma.
     """
 
     squares: Tensor
     products: Tensor
     targets: Tensor
-    trace: Tensor
+    missed: Tensor
     log_noise: Tensor
 
     def parts(self) -> list[Tensor]:
-        return [self.squares, self.products, self.targets, self.trace, self.log_noise]
+        return [self.squares, self.products, self.targets, self.missed, self.log_noise]
 
 
 def block_sums(kernel: Kernel, noise: Tensor, Z: Points, T: Tensor, block: Observations, B: Tensor) -> Sums:
@@ -60,10 +60,10 @@ def block_sums(kernel: Kernel, noise: Tensor, Z: Points, T: Tensor, block: Obser
     multiplied: products of kernel values would lose the digits in which nearly dependent points differ, or overflow.
     """
     variances = noise + block.row_noise(0.0)
-    s = variances.rsqrt()
-    F, scaled = (T @ kernel.on(DensePair(Z, block.X))) * s, s.unsqueeze(1) * B
-    trace = (kernel.on(DiagonalPair(block.X)) / variances).sum()
-    return Sums(F @ F.mT, F @ scaled, scaled.mT @ scaled, trace, variances.log().sum())
+    s = variances.sqrt()
+    F, scaled = (T @ kernel.on(DensePair(Z, block.X))) / s, B / s.unsqueeze(1)
+    missed = (kernel.on(DiagonalPair(block.X)) / variances - F.square().sum(0)).clamp(min=0.0).sum()
+    return Sums(F @ F.mT, F @ scaled, scaled.mT @ scaled, missed, variances.log().sum())
 
 
 def whitening(kernel: Kernel, Z: Points) -> Tensor:
@@ -93,10 +93,10 @@ def bound(sums: Sums, n: int, t: int) -> Tensor:
         Q = K_{fu} K_{uu}^{-1} K_{uf} = F^T F.
     """
     L, _, G = eliminated(sums)
-    explained = G[t:, :t].mT @ torch.linalg.pinv(G[t:, t:], hermitian=True) @ G[t:, :t]
-    fit = (G[:t, :t] - explained).diagonal().sum()
+    residual = residuals_of(G.detach(), t)
+    fit = (residual * (G @ residual)).sum()
     log_det = 2.0 * L.diagonal().log().sum() + sums.log_noise
-    return -0.5 * fit - 0.5 * t * (log_det + n * math.log(2.0 * math.pi) + sums.trace - sums.squares.diagonal().sum())
+    return -0.5 * fit - 0.5 * t * (log_det + n * math.log(2.0 * math.pi) + sums.missed)
 
 
 def eliminated(sums: Sums) -> tuple[Tensor, Tensor, Tensor]:
@@ -105,6 +105,15 @@ def eliminated(sums: Sums) -> tuple[Tensor, Tensor, Tensor]:
     L = cholesky(identity + sums.squares, "The covariance of the data by way of inducing points", "use a larger noise")
     C = torch.linalg.solve_triangular(L, sums.products, upper=False)
     return L, C, sums.targets - C.mT @ C
+
+
+def residuals_of(G: Tensor, t: int) -> Tensor:
+    """What turns B = [R H] into the residuals R - H beta of the best coefficients, from G = B^T (Q + Sigma)^-1 B.
+
+    The bound is flat in these, so that its derivative is the one with beta fixed.
+    """
+    beta = torch.linalg.pinv(G[t:, t:], hermitian=True) @ G[t:, :t]
+    return torch.cat([torch.eye(t).to(G), -beta])
 
 
 class SparseEvidence:

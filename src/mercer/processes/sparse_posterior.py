@@ -14,7 +14,16 @@ from mercer.operators.placement import Placement
 from mercer.processes.means import Centring, FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
-from mercer.processes.sparse_evidence import Sums, block_sums, blocks_of, bound, eliminated, total, whitening
+from mercer.processes.sparse_evidence import (
+    Sums,
+    block_sums,
+    blocks_of,
+    bound,
+    eliminated,
+    residuals_of,
+    total,
+    whitening,
+)
 
 
 class SparsePosterior(Posterior):
@@ -74,10 +83,9 @@ class SparsePosterior(Posterior):
         t, (T, sums) = data.n_targets, made._sums()
         made._basis = turned(T, sums)
         L, C, G = eliminated(sums)
-        coef = torch.linalg.pinv(G[t:, t:], hermitian=True) @ G[t:, :t]
-        made.mean_function = FittedMean(mean, coef.to(data.Y))
-        fitted = torch.cat([torch.eye(t).to(coef), -coef])
-        made.weights = (T.mT @ torch.linalg.solve_triangular(L.mT, C @ fitted, upper=True)).to(data.Y)
+        residual = residuals_of(G, t)
+        made.mean_function = FittedMean(mean, -residual[t:].to(data.Y))
+        made.weights = (T.mT @ torch.linalg.solve_triangular(L.mT, C @ residual, upper=True)).to(data.Y)
         words = [reason, f"an approximation with {len(Z):,} inducing points"]
         if len(T) < len(Z):
             words.append(f"{len(T):,} of these are independent to rounding")
