@@ -184,6 +184,18 @@ class Centring:
         """[R H], of shape (n, t + p): what A^-1 is to be applied to."""
         return torch.cat([self.R, self.H], dim=1)
 
+    @property
+    def least_squares(self) -> Tensor:
+        """Coefficients (p, t) that bring y - o near zero: squares of what is left lose no digits to a large mean."""
+        scale = self.H.norm(dim=0).clamp(min=torch.finfo(self.H.dtype).tiny)
+        H = self.H / scale
+        return torch.linalg.pinv(H.mT @ H, hermitian=True) @ (H.mT @ self.R) / scale.unsqueeze(1)
+
+    @property
+    def shifted(self) -> Tensor:
+        """[R - H b, H] with these coefficients b, (n, t + p)."""
+        return torch.cat([self.R - self.H @ self.least_squares, self.H], dim=1)
+
     def fit(self, solved: Tensor) -> tuple[FittedMean, Tensor, Tensor]:
         """The mean, the residuals y - m and the weights a, from ``solved = A^-1 [R H]``."""
         t = self.R.shape[1]

@@ -145,7 +145,7 @@ class SparseEvidence:
         seed: int = 0,
     ) -> None:
         self.data, self.hyperparameters, self.mean, self.place = data.to(place.device), hyperparameters, mean, place
-        self.centring = Centring.of(mean, self.data.X, self.data.Y)
+        self.shifted = Centring.of(mean, self.data.X, self.data.Y).shifted
         start = hyperparameters.start
         kernel, noise = hyperparameters.kernel_at(start), hyperparameters.noise_at(start)
         self.Z = inducing_points(kernel, noise, self.data, place, n_inducing, seed)
@@ -185,7 +185,7 @@ class SparseEvidence:
         return float(value.detach()), hyper.gradient(leaves, slope, theta)
 
     def _blocks(self) -> Iterator[tuple[Observations, Tensor]]:
-        return blocks_of(self.data, self.centring.right_hand_sides, len(self.Z))
+        return blocks_of(self.data, self.shifted, len(self.Z))
 
 
 def blocks_of(data: Observations, B: Tensor, m: int) -> Iterator[tuple[Observations, Tensor]]:

@@ -84,7 +84,7 @@ class SparsePosterior(Posterior):
         made._basis = turned(T, sums)
         L, C, G = eliminated(sums)
         residual = residuals_of(G, t)
-        made.mean_function = FittedMean(mean, -residual[t:].to(data.Y))
+        made.mean_function = FittedMean(mean, centring.least_squares - residual[t:].to(data.Y))
         made.weights = (T.mT @ torch.linalg.solve_triangular(L.mT, C @ residual, upper=True)).to(data.Y)
         words = [reason, f"an approximation with {len(Z):,} inducing points"]
         if len(T) < len(Z):
@@ -129,7 +129,7 @@ class SparsePosterior(Posterior):
         centring = Centring.of(self.mean_function.mean, self.data.X, self.data.Y)
         noise = torch.tensor(self.noise, dtype=torch.float64, device=self.data.Y.device)
         with torch.no_grad():
-            blocks = blocks_of(self.data, centring.right_hand_sides, len(self.Z))
+            blocks = blocks_of(self.data, centring.shifted, len(self.Z))
             T = whitening(self.kernel, self.Z)
             return T, total(block_sums(self.kernel, noise, self.Z, T, *block) for block in blocks)
 

@@ -1,0 +1,61 @@
+"""One file factorises: with a jitter that is relative and told, and with errors that say what was wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import mercer
+from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
+from mercer.kernels import Gaussian
+from mercer.solvers.factor import cholesky, factorise, independent_functions
+
+DIRECT = re.compile(r"linalg\.cholesky(_ex)?\(|linalg import .*\bcholesky|cho_factor|dpotrf|dpstrf")
+
+
+def test_no_other_file_factorises():
+    root = Path(mercer.__file__).parent
+    callers = {str(path.relative_to(root)) for path in root.rglob("*.py") if DIRECT.search(path.read_text("utf-8"))}
+    assert callers == {"solvers/factor.py"}
+
+
+def test_jitter_is_relative_to_the_own_diagonal_of_each_row():
+    size = torch.tensor([1e-6, 1e-6, 1.0, 1.0, 1e6, 1e6]).double()
+    groups = torch.arange(3).repeat_interleave(2)
+    A = (groups.unsqueeze(1) == groups) * size  # three singular blocks of very different sizes
+    found = factorise(A.clone)
+    assert found.jitter == 1e-10
+    torch.testing.assert_close(found.L @ found.L.mT, A + torch.diag(1e-10 * size), rtol=1e-12, atol=0)
+
+
+def test_float32_starts_at_a_larger_jitter():
+    assert factorise(lambda: torch.ones(2, 2)).jitter == pytest.approx(1e-6)
+
+
+def test_errors_tell_what_is_indefinite_from_what_is_not_finite():
+    indefinite, infinite = torch.diag(torch.tensor([1.0, -2.0])).double(), torch.diag(torch.tensor([1.0, torch.inf]))
+    for solve in (lambda A: factorise(A.clone), lambda A: cholesky(A, "A", "use another")):
+        with pytest.raises(NotPositiveDefiniteError, match="smallest eigenvalue is -2"):
+            solve(indefinite)
+        with pytest.raises(NotFiniteError, match="NaN or infinity"):
+            solve(infinite.double())
+
+
+@pytest.mark.parametrize("length_scale", [0.1, 1.0, 10.0, 1e3, 1e6])
+def test_independent_functions_are_orthonormal_and_span_all_rows(length_scale):
+    X = torch.rand(60, 1, generator=torch.Generator().manual_seed(0)).double()
+    size = torch.logspace(-3, 3, 60).double()
+    K = size * Gaussian(length_scale)(X) * size.unsqueeze(1)
+    E = independent_functions(K, 1e-12)
+    torch.testing.assert_close(E.mT @ K @ E, torch.eye(E.shape[1]).double(), rtol=0, atol=1e-3)
+    left = (K - (K @ E) @ (K @ E).mT).diagonal()
+    assert bool((left.abs() <= 1e-11 * K.diagonal()).all())
+
+
+def test_zero_rows_are_no_functions_and_an_indefinite_matrix_has_none():
+    assert independent_functions(torch.zeros(2, 2).double(), 1e-12).shape == (2, 0)
+    assert independent_functions(torch.tensor([[1.0, 2.0], [2.0, 1.0]]).double(), 1e-12) is None
+    assert independent_functions(torch.tensor([[1.0, torch.nan], [torch.nan, 1.0]]).double(), 1e-12) is None
