@@ -11,10 +11,22 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import ModelFileError
+from mercer.core.kinds import ANY_TABLE, TEXT, Several, Table, number, optional
 from mercer.core.persistence import load, register, save
 from mercer.estimators import KernelRidge
 
 MODEL_FILE = "model.safetensors"
+
+
+TABLE = Table(
+    {
+        "features": Several(TEXT, 1),
+        "target": TEXT,
+        "target_mean": number(),
+        "weights": optional(TEXT),
+        "regressor": ANY_TABLE,
+    }
+)
 
 
 @register
@@ -77,17 +89,19 @@ class TableModel:
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        TABLE.check(meta, "meta")
         inner = {k.removeprefix("regressor."): v for k, v in arrays.items() if k.startswith("regressor.")}
         regressor = KernelRidge._from_state(meta["regressor"], inner)
         features, target, mean, weights = (meta[k] for k in ("features", "target", "target_mean", "weights"))
         names = [*features, target] if weights is None else [*features, target, weights]
-        if not features or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        if len(set(names)) != len(names):
             raise ModelFileError("features, target and weights must be different column names")
-        if isinstance(mean, bool) or not isinstance(mean, int | float):
-            raise ModelFileError("target_mean must be a number")
-        center, scale = arrays["center"], arrays["scale"]
+        more = arrays.keys() - {"center", "scale"} - {f"regressor.{k}" for k in inner}
+        if more:
+            raise ModelFileError(f"the arrays {sorted(more)} do not belong to a TableModel")
+        center, scale = arrays.get("center"), arrays.get("scale")
         for name, values in (("center", center), ("scale", scale)):
-            if values.shape != (len(features),) or values.dtype != torch.float64:
+            if values is None or values.shape != (len(features),) or values.dtype != torch.float64:
                 raise ModelFileError(f"{name} must hold {len(features)} numbers, one for each feature")
         if bool((scale <= 0).any()):
             raise ModelFileError("scale must be positive")

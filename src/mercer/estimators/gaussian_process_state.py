@@ -2,62 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.core.arrays import Points
 from mercer.core.errors import InputError, ModelFileError
+from mercer.core.kinds import (
+    ANY_TABLE,
+    FLAG,
+    TEXT,
+    TEXTS,
+    Either,
+    Several,
+    Table,
+    number,
+    one_of,
+    optional,
+    whole,
+)
+from mercer.core.results import SolverReport
 from mercer.estimators.state import (
+    POINTS,
+    REPORT,
+    SEEN,
+    checked_params,
     float_array,
     nothing_left,
     plain_names,
     plain_objects,
-    plain_params,
     plain_seen,
-    read_names,
     read_params,
     read_points,
-    read_report,
     read_seen,
     remember_features,
-    typed,
 )
-from mercer.kernels import from_dict, to_dict
+from mercer.kernels import from_dict_at, to_dict
+from mercer.kernels.pair import vectors
 from mercer.processes import Hyperparameters, Maximum, Observations
 from mercer.processes.means import ConstantMean, FittedMean, LinearMean, Mean, ZeroMean, as_mean
 from mercer.processes.methods import METHODS
-from mercer.processes.priors import PRIORS
 from mercer.processes.start import Scales
 
 if TYPE_CHECKING:
     from mercer.estimators.gaussian_process import GaussianProcessRegressor
 
-APART = ("bounds", "priors")
-"""Parameters that are dictionaries, written as lists of pairs."""
-OPTIMUM = {
-    "value": float,
-    "start_value": float,
-    "evaluations": int,
-    "converged": bool,
-    "message": str,
-    "n_rows": int,
-    "n_copies": int,
+OPTIMUM = Table(
+    {
+        "value": number(finite=False),
+        "start_value": number(finite=False),
+        "history": Several(number(finite=False)),
+        "evaluations": whole(),
+        "converged": FLAG,
+        "message": TEXT,
+        "n_rows": whole(1),
+        "n_copies": whole(),
+    }
+)
+"""A `Maximum` but for theta, which is an array."""
+
+LEARNED = POINTS | {
+    "params": ANY_TABLE,
+    "kernel": ANY_TABLE,
+    "start_kernel": ANY_TABLE,
+    "start_noise": number(0),
+    "learn_noise": FLAG,
+    "tied": TEXTS,
+    "report": REPORT,
+    "likelihood": number(finite=False),
+    "seen": SEEN,
+    "optimum": optional(OPTIMUM),
 }
+"""What both processes have."""
+
+PROCESS = Table(
+    LEARNED
+    | {
+        "noise": number(0),
+        "method": one_of(*METHODS),
+        "mean": Either((one_of("zero", "constant", "linear"), number())),
+        "mean_reason": TEXT,
+        "y_scale": number(above=0),
+    }
+)
+
+
+SMALLEST = 1e-300
+"""Of what is divided by."""
 
 
 def process_state(model: GaussianProcessRegressor) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain data and arrays from which `process_from_state` makes an equal model."""
     posterior, hyper = model._posterior, model._hyperparameters
     data, mean = posterior.data, posterior.mean_function
-    params = plain_params(model)
     meta = {
-        "params": {name: value for name, value in params.items() if name not in APART},
-        "bounds": _plain_bounds(model.bounds),
-        "priors": _plain_priors(model.priors),
+        "params": checked_params(model),
         "kernel": to_dict(model.kernel_),
         "start_kernel": to_dict(hyper.kernel),
         "start_noise": hyper.noise,
@@ -73,7 +115,7 @@ def process_state(model: GaussianProcessRegressor) -> tuple[dict[str, Any], dict
         "y_scale": model._scales.y,
         "names": plain_names(model),
         "objects": plain_objects(data.X),
-        "optimum": None if model.optimum_ is None else _plain_optimum(model.optimum_),
+        "optimum": plain_optimum(model.optimum_),
     }
     arrays: dict[str, Any] = {
         "targets": data.Y,
@@ -99,60 +141,37 @@ def process_from_state(
     cls: type[GaussianProcessRegressor], meta: dict[str, Any], arrays: dict[str, Tensor]
 ) -> GaussianProcessRegressor:
     """The model that `process_state` described."""
+    PROCESS.check(meta, "meta")
     arrays = dict(arrays)
-    model = cls(**read_params(meta))
-    model.bounds, model.priors = _bounds(meta["bounds"]), _priors(meta["priors"])
-    seen = model._seen = read_seen(typed(meta, "seen", dict))
+    model = read_params(cls, meta["params"])
+    seen = model._seen = read_seen(meta["seen"])
     n, t = seen.n_rows, seen.n_targets
     model._seed = 0
-    kernel, names = from_dict(typed(meta, "kernel", dict)), read_names(meta)
-    X = read_points(meta, arrays, names)
+    X = read_points(meta, arrays)
     if len(X) != n:
-        raise ModelFileError(f"there are {len(X)} rows but {n} targets")
-    row_noise = float_array(arrays, "row_noise", (n,)) if "row_noise" in arrays else None
+        raise ModelFileError(f"there are {len(X)} points but {n} rows")
+    kernel = from_dict_at(meta["kernel"], X)
+    row_noise = float_array(arrays, "row_noise", (n,), least=0.0) if "row_noise" in arrays else None
     data = Observations(X, float_array(arrays, "targets", (n, t)), row_noise, kernel.domain == "matrix")
     d = X.values.shape[1] if X.is_tensor else None
-    model._target_scale = float_array(arrays, "target_scale", (t,))
-    spread = float_array(arrays, "X_scale", (d,)).numpy() if "X_scale" in arrays else None
-    model._scales = Scales(spread, _positive(meta, "y_scale"))
-    model._hyperparameters = _hyperparameters(meta, arrays, model.priors)
-    model.optimum_ = _optimum(meta["optimum"], arrays, len(model._hyperparameters))
-    model._mean_reason = typed(meta, "mean_reason", str)
-    name = typed(meta, "method", str)
-    if name not in METHODS:
-        raise ModelFileError(f"the entry 'method' is {name!r:.60}")
-    remember_features(model, d, names)
-    model._method = model._make_method(name)
-    mean = FittedMean(_mean(meta["mean"], data, arrays), float_array(arrays, "mean_coef", (None, t)))
+    remember_features(model, d, meta["names"])
+    model._target_scale = float_array(arrays, "target_scale", (t,), least=SMALLEST)
+    model._scales = Scales(read_spread(arrays, d), float(meta["y_scale"]))
+    model._hyperparameters = read_hyperparameters(meta, arrays, X, model.priors)
+    model.optimum_ = read_optimum(meta["optimum"], arrays, len(model._hyperparameters))
+    model._mean_reason = meta["mean_reason"]
+    model._method = model._make_method(meta["method"])
+    mean = _fitted_mean(meta["mean"], data, arrays)
     weights = float_array(arrays, "weights", (None, t))
     extra = {key.removeprefix("posterior_"): arrays.pop(key) for key in list(arrays) if key.startswith("posterior_")}
-    report = read_report(typed(meta, "report", dict))
-    noise = meta["noise"]
-    if not isinstance(noise, int | float) or not noise >= 0:
-        raise ModelFileError(f"the entry 'noise' is {noise!r:.60}")
-    likelihood = float(typed(meta, "likelihood", (int, float)))
-    posterior = model._method.restored(kernel, float(noise), data, mean, weights, report, extra)
+    report, noise = SolverReport(**meta["report"]), float(meta["noise"])
+    posterior = model._method.restored(kernel, noise, data, mean, weights, report, extra)
     nothing_left(arrays, "GaussianProcessRegressor")
-    model._restore(posterior, likelihood)
+    model._restore(posterior, float(meta["likelihood"]))
     return model
 
 
 # Out
-
-
-def _plain_bounds(bounds: Any) -> list[Any] | None:
-    if bounds is None:
-        return None
-    return [[name, value if isinstance(value, str) else np.asarray(value).tolist()] for name, value in bounds.items()]
-
-
-def _plain_priors(priors: Any) -> list[Any] | None:
-    if priors is None:
-        return None
-    for name, prior in priors.items():
-        if PRIORS.get(type(prior).__name__) is not type(prior) or not is_dataclass(prior):
-            raise InputError(f"priors[{name!r}] is a Python function, which does not fit a model file. Use pickle.")
-    return [[name, type(prior).__name__, asdict(prior)] for name, prior in priors.items()]
 
 
 def _plain_mean(mean: Mean) -> str | float:
@@ -167,60 +186,54 @@ def _plain_mean(mean: Mean) -> str | float:
     raise InputError("The mean is a Python function, which does not fit a model file. Use pickle.")
 
 
-def _plain_optimum(optimum: Maximum) -> dict[str, Any]:
-    return {name: getattr(optimum, name) for name in OPTIMUM} | {"history": list(optimum.history)}
+def plain_optimum(optimum: Maximum | None) -> dict[str, Any] | None:
+    """The account of the learning."""
+    if optimum is None:
+        return None
+    return {name: getattr(optimum, name) for name in OPTIMUM.fields} | {"history": list(optimum.history)}
 
 
 # In
 
 
-def _bounds(entries: Any) -> dict[str, Any] | None:
-    if entries is None:
-        return None
-    return {str(name): value if isinstance(value, str) else np.asarray(value, float) for name, value in entries}
+def read_spread(arrays: dict[str, Tensor], n_features: int | None) -> np.ndarray | None:
+    """The deviations of the columns."""
+    return float_array(arrays, "X_scale", (n_features,), least=SMALLEST).numpy() if "X_scale" in arrays else None
 
 
-def _priors(entries: Any) -> dict[str, Any] | None:
-    if entries is None:
-        return None
-    priors = {}
-    for name, kind, params in entries:
-        if kind not in PRIORS or not isinstance(params, dict):
-            raise ModelFileError(f"there is no prior {kind!r:.60}")
-        priors[str(name)] = PRIORS[kind](**params)
-    return priors
-
-
-def _hyperparameters(meta: dict[str, Any], arrays: dict[str, Tensor], priors: Any) -> Hyperparameters:
-    kernel, learn = from_dict(typed(meta, "start_kernel", dict)), typed(meta, "learn_noise", bool)
-    noise = float(typed(meta, "start_noise", (int, float)))
-    tied = frozenset(map(str, typed(meta, "tied", list)))
+def read_hyperparameters(meta: dict[str, Any], arrays: dict[str, Tensor], X: Points, priors: Any) -> Hyperparameters:
+    """The kernel and the noise that learning began with, and the box they could move in."""
+    kernel, learn, tied = from_dict_at(meta["start_kernel"], X), meta["learn_noise"], frozenset(meta["tied"])
+    if not tied <= kernel.tunable().keys():
+        raise ModelFileError(f"tied is {sorted(tied)!r:.60}, expected parameters of the kernel")
+    noise = float(meta["start_noise"])
+    if learn and noise == 0.0:
+        raise ModelFileError("start_noise is 0, expected a number > 0 where the noise is learned")
     plain = Hyperparameters.of(kernel, noise, learn, priors=priors, tied=tied)
     bounds = float_array(arrays, "start_bounds", (len(plain), 2)).numpy()
+    if (bounds[:, 0] > bounds[:, 1]).any():
+        raise ModelFileError("array 'start_bounds' has ranges that end before they begin")
     return Hyperparameters(kernel, noise, learn, bounds, plain.priors, tied)
 
 
-def _optimum(values: Any, arrays: dict[str, Tensor], size: int) -> Maximum | None:
+def read_optimum(values: dict[str, Any] | None, arrays: dict[str, Tensor], size: int) -> Maximum | None:
+    """The account of the learning."""
     if values is None:
         return None
-    if not isinstance(values, Mapping):
-        raise ModelFileError(f"the entry 'optimum' is {values!r:.60}")
-    parts = {name: kind(values[name]) for name, kind in OPTIMUM.items()}
-    theta = float_array(arrays, "theta", (size,)).numpy()
-    return Maximum(theta=theta, history=tuple(float(v) for v in values["history"]), **parts)
+    return Maximum(
+        theta=float_array(arrays, "theta", (size,)).numpy(), **values | {"history": tuple(values["history"])}
+    )
+
+
+def _fitted_mean(mean: Any, data: Observations, arrays: dict[str, Tensor]) -> FittedMean:
+    made = _mean(mean, data, arrays)
+    basis = made.basis(data.X.take(slice(0, 1)))
+    p = 0 if basis is None else basis.shape[1]
+    return FittedMean(made, float_array(arrays, "mean_coef", (p, data.n_targets)))
 
 
 def _mean(mean: Any, data: Observations, arrays: dict[str, Tensor]) -> Mean:
     if mean == "linear":
-        d = data.X.values.shape[1]
-        return LinearMean(float_array(arrays, "mean_centre", (d,)), float_array(arrays, "mean_scale", (d,)))
-    if mean not in ("zero", "constant") and (isinstance(mean, bool) or not isinstance(mean, int | float)):
-        raise ModelFileError(f"the entry 'mean' is {mean!r:.60}")
+        d = vectors(data.X).shape[1]
+        return LinearMean(float_array(arrays, "mean_centre", (d,)), float_array(arrays, "mean_scale", (d,), least=0.0))
     return as_mean(mean, data.X)
-
-
-def _positive(meta: dict[str, Any], name: str) -> float:
-    value = meta[name]
-    if not isinstance(value, int | float) or not value > 0:
-        raise ModelFileError(f"the entry {name!r} is {value!r:.60}")
-    return float(value)

@@ -14,11 +14,13 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
+from mercer.core.kinds import number
 from mercer.core.persistence import register
 from mercer.core.results import SolverReport
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.kernel_ridge import KernelRidge
-from mercer.estimators.principal_state import principal_arrays, principal_from_arrays
+from mercer.estimators.principal_state import PRINCIPAL, principal_arrays, principal_from_arrays
+from mercer.estimators.state import float_array
 from mercer.estimators.transformer import MapTransformer, checked_count
 from mercer.features import KernelProjection, NystromMap, PrincipalSubspace, principal_subspace
 from mercer.features.pre_image import fixed_point_pre_images
@@ -84,6 +86,7 @@ class KernelPCA(MapTransformer):
     """
 
     title = "Kernel principal components"
+    saved = PRINCIPAL | {"total": number(0)}
 
     def __init__(
         self,
@@ -286,9 +289,8 @@ class KernelPCA(MapTransformer):
 
     def _map_from_state(self, meta: dict[str, Any], arrays: dict[str, Tensor]) -> KernelProjection:
         self._coordinates = self._regression = None
-        self._mean_coef = arrays.pop("mean_coef")
         projection, values = principal_from_arrays(self, meta, arrays)
-        if self._mean_coef.shape != (len(projection.points),):
-            raise InputError(f"mean_coef has shape {tuple(self._mean_coef.shape)}.")
+        self._mean_coef = float_array(arrays, "mean_coef", (len(projection.points),))
         self._set_values(values, float(meta["total"]))
+        self._check_pre_image(self.kernel_)
         return projection

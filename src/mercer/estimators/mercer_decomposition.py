@@ -14,10 +14,11 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
+from mercer.core.kinds import number
 from mercer.core.persistence import register
 from mercer.core.results import SolverReport
 from mercer.estimators.base import all_or_nothing
-from mercer.estimators.principal_state import principal_arrays, principal_from_arrays
+from mercer.estimators.principal_state import PRINCIPAL, principal_arrays, principal_from_arrays
 from mercer.estimators.transformer import FeatureTransformer, checked_count
 from mercer.features import KernelProjection, principal_subspace
 from mercer.kernels import FeatureMap, Kernel
@@ -72,6 +73,7 @@ class MercerDecomposition(FeatureTransformer):
     """
 
     title = "Mercer decomposition"
+    saved = PRINCIPAL | {"trace": number(0)}
 
     def __init__(
         self,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
+from mercer.core.kinds import FLAG
 from mercer.core.persistence import register
 from mercer.estimators.base import all_or_nothing
-from mercer.estimators.state import float_array, plain_objects, read_names, read_points
+from mercer.estimators.state import POINTS, float_array, plain_objects, read_kernel, read_points
 from mercer.estimators.transformer import FeatureTransformer, checked_count
 from mercer.features import NystromMap
 from mercer.kernels import Kernel
@@ -61,6 +62,7 @@ class NystromFeatures(FeatureTransformer):
     """
 
     title = "Nyström features"
+    saved: ClassVar = {"objects": POINTS["objects"], "torch_in": FLAG}
 
     def __init__(
         self,
@@ -117,9 +119,10 @@ class NystromFeatures(FeatureTransformer):
         return {"objects": plain_objects(points), "torch_in": self._torch_in}, arrays
 
     def _map_from_state(self, meta: dict[str, Any], arrays: dict[str, Tensor]) -> NystromMap:
-        self._torch_in = bool(meta["torch_in"])
-        points = read_points(meta, arrays, read_names(meta))
-        if points.is_tensor and points.values.shape[1] != self.n_features_in_:
-            raise InputError(f"landmarks have {points.values.shape[1]} columns, expected {self.n_features_in_}.")
+        self._torch_in = meta["torch_in"]
+        points = read_points(meta, arrays)
+        self.kernel_ = read_kernel(self, meta, points)
         basis = float_array(arrays, "basis", (len(points), None))
+        if not basis.shape[1]:
+            raise InputError("array 'basis' has no columns")
         return NystromMap(self.kernel_, points, basis, **self._place(points))

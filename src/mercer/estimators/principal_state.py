@@ -8,9 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.errors import InputError
-from mercer.estimators.state import float_array, plain_objects, read_names, read_points, read_report, typed
+from mercer.core.errors import ModelFileError
+from mercer.core.kinds import FLAG, Kind
+from mercer.core.results import SolverReport
+from mercer.estimators.state import POINTS, REPORT, float_array, plain_objects, read_kernel, read_points
 from mercer.features import KernelProjection
+
+PRINCIPAL: dict[str, Kind] = {"objects": POINTS["objects"], "torch_in": FLAG, "report": REPORT}
 
 
 def principal_arrays(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -30,15 +34,16 @@ def principal_arrays(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
 def principal_from_arrays(
     model: Any, meta: dict[str, Any], arrays: dict[str, Tensor]
 ) -> tuple[KernelProjection, Tensor]:
-    """The projection and the eigenvalues; sets the report of the solver."""
-    model._torch_in = typed(meta, "torch_in", bool)
-    points = read_points(meta, arrays, read_names(meta))
-    if points.is_tensor and points.values.shape[1] != model.n_features_in_:
-        raise InputError(f"X has {points.values.shape[1]} columns, expected {model.n_features_in_}.")
+    """The projection and the eigenvalues; sets the kernel and the report of the solver."""
+    model._torch_in = meta["torch_in"]
+    points = read_points(meta, arrays)
+    model.kernel_ = read_kernel(model, meta, points)
     coef = float_array(arrays, "coef", (len(points), None))
     q = coef.shape[1]
-    model.solver_report_ = read_report(typed(meta, "report", dict))
+    if not q:
+        raise ModelFileError("array 'coef' has no columns")
+    model.solver_report_ = SolverReport(**meta["report"])
     projection = KernelProjection(
         model.kernel_, points, coef, float_array(arrays, "shift", (q,)), **model._place(points)
     )
-    return projection, float_array(arrays, "eigenvalues", (q,))
+    return projection, float_array(arrays, "eigenvalues", (q,), least=0.0)

@@ -9,6 +9,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.persistence import register
+from mercer.estimators.state import read_kernel
 from mercer.estimators.transformer import FeatureTransformer, checked_draw
 from mercer.kernels import Kernel
 from mercer.kernels.spectral import NoSpectralMeasureError
@@ -87,4 +88,8 @@ class RandomFourierFeatures(FeatureTransformer):
         return {}, self.features_.to_arrays()
 
     def _map_from_state(self, meta: dict[str, Any], arrays: dict[str, Tensor]) -> FourierFeatures:
-        return FourierFeatures.from_arrays({name: arrays.pop(name) for name in ("frequencies", "offset", "masses")})
+        self.kernel_ = read_kernel(self, meta)
+        made = FourierFeatures.from_arrays(arrays)
+        if made.frequencies.shape[1] != self.n_features_in_:
+            raise InputError(f"frequencies have {made.frequencies.shape[1]} columns, expected {self.n_features_in_}")
+        return made

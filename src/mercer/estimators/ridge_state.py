@@ -10,35 +10,66 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError, ModelFileError
+from mercer.core.errors import ModelFileError
+from mercer.core.kinds import ANY_TABLE, FLAG, TEXT, Either, Several, Table, number, one_of, optional, whole
+from mercer.core.results import SolverReport
 from mercer.estimators.data import Seen, TrainingData
 from mercer.estimators.expansion import Centres, Features
+from mercer.estimators.saved_params import GIVEN
 from mercer.estimators.state import (
+    PATH_ARRAYS,
+    POINTS,
+    REPORT,
+    SEEN,
+    checked_params,
     float_array,
     nothing_left,
     plain_names,
     plain_objects,
-    plain_params,
     plain_seen,
-    read_names,
     read_params,
+    read_path,
     read_points,
-    read_report,
     read_seen,
     remember_features,
-    typed,
 )
-from mercer.kernels import Kernel, from_dict, to_dict
-from mercer.selection import AlphaPath, Tuned
+from mercer.kernels import from_dict, from_dict_at, to_dict
+from mercer.selection import Tuned
 from mercer.solvers import SOLVERS
+from mercer.solvers.choose import LANDMARK_SOLVERS
 from mercer.solvers.random_features import FourierFeatures
 
 if TYPE_CHECKING:
     from mercer.estimators.kernel_ridge import KernelRidge
 
-PATH_ARRAYS = ("alphas", "errors", "alpha", "at_edge")
-GIVEN = "given"
-"""Stands for landmarks that are the points of the model, so that they are written once."""
+ALPHA = Several(number(0), 1)
+
+TUNING = Table(
+    {
+        "kernel": ANY_TABLE,
+        "alpha": Either((number(0), ALPHA)),
+        "error": number(finite=False),
+        "start_error": number(finite=False),
+        "history": Several(number(finite=False)),
+        "message": TEXT,
+        "rows_used": whole(1),
+    }
+)
+
+RIDGE = Table(
+    POINTS
+    | {
+        "params": ANY_TABLE,
+        "kernel": ANY_TABLE,
+        "solver": one_of(*SOLVERS, *LANDMARK_SOLVERS, "random_features"),
+        "alpha": ALPHA,
+        "alpha_shared": FLAG,
+        "report": REPORT,
+        "seen": SEEN,
+        "criterion": one_of(None, "loo", "gcv"),
+        "tuning": optional(TUNING),
+    }
+)
 
 
 def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -46,7 +77,7 @@ def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
     seen, path, expansion = model._seen, model.alpha_path_, model._expansion
     points = expansion.points if isinstance(expansion, Centres) else Points([])
     meta = {
-        "params": plain_params(model),
+        "params": checked_params(model),
         "kernel": to_dict(model.kernel_),
         "solver": model._solver,
         "alpha": np.atleast_1d(model.alpha_).tolist(),
@@ -78,20 +109,23 @@ def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[str, Tensor]) -> KernelRidge:
     """The model that `ridge_state` described."""
+    RIDGE.check(meta, "meta")
     arrays = dict(arrays)
-    model = cls(**read_params(meta))
-    seen = model._seen = read_seen(typed(meta, "seen", dict))
-    model._solver, model._seed, model._sums = typed(meta, "solver", str), 0, None
-    model.kernel_ = from_dict(typed(meta, "kernel", dict))
-    model.tuning_ = _tuning(meta["tuning"])
-    model.solver_report_ = read_report(typed(meta, "report", dict))
-    model.alpha_path_ = _path(meta["criterion"], arrays, seen.n_targets)
+    model = read_params(cls, meta["params"])
+    seen = model._seen = read_seen(meta["seen"])
+    model._solver, model._seed, model._sums = meta["solver"], 0, None
+    model.tuning_ = None if meta["tuning"] is None else _tuning(meta["tuning"])
+    model.solver_report_ = SolverReport(**meta["report"])
+    if model.solver_report_.solver != model._solver:
+        raise ModelFileError(f"the report is of the solver {model.solver_report_.solver!r:.60}, not {model._solver!r}")
+    model.alpha_path_ = read_path(meta["criterion"], arrays, seen.n_targets)
     model._loo = float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
-    names = read_names(meta)
-    expansion, m, d = _expansion(model.kernel_, meta, arrays, names)
+    expansion, d = _expansion(meta, arrays)
+    model.kernel_ = expansion.kernel if isinstance(expansion, Centres) else from_dict(meta["kernel"])
     model._data = _training_data(expansion, seen, arrays) if model._solver in SOLVERS else None
-    remember_features(model, d, names)
-    model._restore_fit(expansion, float_array(arrays, "coef", (m, seen.n_targets)), _alpha(meta, seen.n_targets))
+    remember_features(model, d, meta["names"])
+    coef = float_array(arrays, "coef", (expansion.size, seen.n_targets))
+    model._restore_fit(expansion, coef, _alpha(meta, seen.n_targets))
     if model.landmarks == GIVEN and isinstance(expansion, Centres):
         model.landmarks = model.X_fit_
     nothing_left(arrays, "KernelRidge")
@@ -114,68 +148,39 @@ def _plain_tuning(tuning: Tuned) -> dict[str, Any]:
 # In
 
 
-def _expansion(
-    kernel: Kernel, meta: dict[str, Any], arrays: dict[str, Tensor], names: tuple[str, ...] | None
-) -> tuple[Centres | Features, int, int | None]:
-    """What the function is a sum of, the number of its terms and of the columns of X."""
-    if "frequencies" in arrays:
-        parts = {name: arrays.pop(name) for name in ("frequencies", "offset", "masses")}
-        try:
-            features = FourierFeatures.from_arrays(parts)
-        except InputError as error:
-            raise ModelFileError(str(error)) from None
-        return Features(features), features.n_features, features.frequencies.shape[1]
-    points = read_points(meta, arrays, names)
-    return Centres(kernel, points), len(points), points.values.shape[1] if points.is_tensor else None
+def _expansion(meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[Centres | Features, int | None]:
+    """What the function is a sum of, and the number of the columns of X."""
+    if meta["solver"] == "random_features":
+        features = FourierFeatures.from_arrays(arrays)
+        return Features(features), features.frequencies.shape[1]
+    points = read_points(meta, arrays)
+    kernel = from_dict_at(meta["kernel"], points)
+    return Centres(kernel, points), points.values.shape[1] if points.is_tensor else None
 
 
 def _training_data(expansion: Centres | Features, seen: Seen, arrays: dict[str, Tensor]) -> TrainingData:
     if not isinstance(expansion, Centres):
         raise ModelFileError("array 'targets' does not belong to a model of random features")
     rows = expansion.points
-    targets = float_array(arrays, "targets", (seen.n_rows, seen.n_targets))
     if len(rows) != seen.n_rows:
         raise ModelFileError(f"there are {len(rows)} rows but {seen.n_rows} targets")
-    weights = float_array(arrays, "weights", (len(rows),)) if "weights" in arrays else None
-    if weights is not None and bool((weights < 0).any()):
-        raise ModelFileError("array 'weights' has negative entries")
+    targets = float_array(arrays, "targets", (seen.n_rows, seen.n_targets))
+    weights = float_array(arrays, "weights", (len(rows),), least=0.0) if "weights" in arrays else None
     return TrainingData(rows, targets, weights, seen.one_target, seen.torch_in)
 
 
 def _alpha(meta: dict[str, Any], n_targets: int) -> float | Tensor:
-    values, shared = typed(meta, "alpha", list), typed(meta, "alpha_shared", bool)
-    if len(values) != (1 if shared else n_targets) or not all(isinstance(v, int | float) and v >= 0 for v in values):
-        raise ModelFileError(f"the entry 'alpha' is {values!r:.60}")
+    values, shared = meta["alpha"], meta["alpha_shared"]
+    if len(values) != (1 if shared else n_targets):
+        raise ModelFileError(f"alpha is {values!r:.60}, expected {1 if shared else n_targets} numbers")
     return float(values[0]) if shared else torch.tensor(values, dtype=torch.float64)
 
 
-def _path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> AlphaPath | None:
-    if criterion is None:
-        return None
-    if criterion not in ("loo", "gcv"):
-        raise ModelFileError(f"the entry 'criterion' is {criterion!r:.60}")
-    k = len(arrays["path_alphas"])
-    parts = {
-        "alphas": float_array(arrays, "path_alphas", (k,)),
-        "errors": float_array(arrays, "path_errors", (k, n_targets)),
-        "alpha": float_array(arrays, "path_alpha", (n_targets,)),
-        "at_edge": arrays.pop("path_at_edge").to(torch.bool),
-    }
-    return AlphaPath(**parts, criterion=criterion)
-
-
-def _tuning(values: Any) -> Tuned | None:
-    if values is None:
-        return None
-    if not isinstance(values, dict):
-        raise ModelFileError(f"the entry 'tuning' is {values!r:.60}")
+def _tuning(values: dict[str, Any]) -> Tuned:
     alpha = values["alpha"]
-    return Tuned(
-        kernel=from_dict(values["kernel"]),
-        alpha=torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, list) else float(alpha),
-        error=float(values["error"]),
-        start_error=float(values["start_error"]),
-        history=tuple(float(v) for v in values["history"]),
-        message=str(values["message"]),
-        rows_used=int(values["rows_used"]),
-    )
+    found = {
+        "kernel": from_dict(values["kernel"]),
+        "alpha": torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, list) else float(alpha),
+        "history": tuple(values["history"]),
+    }
+    return Tuned(**values | found)

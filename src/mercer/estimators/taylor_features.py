@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.core.kinds import whole
 from mercer.core.persistence import register
-from mercer.estimators.state import float_array
+from mercer.estimators.state import float_array, read_kernel
 from mercer.estimators.transformer import FeatureTransformer
 from mercer.features import TaylorMap
 from mercer.kernels import Gaussian, Kernel
@@ -57,6 +58,7 @@ class TaylorFeatures(FeatureTransformer):
     """
 
     title = "Taylor features"
+    saved: ClassVar = {"degree": whole()}
     leading = ("degree", "kernel")
 
     def __init__(self, degree: int = 4, kernel: Any = "gaussian", *, center: bool = True) -> None:
@@ -96,9 +98,8 @@ class TaylorFeatures(FeatureTransformer):
         return {"degree": made.degree}, {"scale": made.scale, "centre": made.centre}
 
     def _map_from_state(self, meta: dict[str, Any], arrays: dict[str, Tensor]) -> TaylorMap:
-        shape = (self.n_features_in_,)
-        degree = meta["degree"]
-        made = TaylorMap(float_array(arrays, "scale", shape), float_array(arrays, "centre", shape), int(degree))
+        self.kernel_, shape, degree = read_kernel(self, meta), (self.n_features_in_,), meta["degree"]
+        made = TaylorMap(float_array(arrays, "scale", shape), float_array(arrays, "centre", shape), degree)
         if made.n_features > MOST_FEATURES or not bool((made.scale > 0).all()):
             raise InputError(f"degree={degree} and the length scales make no Taylor features.")
         return made

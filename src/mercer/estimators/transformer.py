@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,29 +13,40 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError, InputTypeError, ModelFileError
+from mercer.core.kinds import ANY_TABLE, TEXT, Kind, Table, optional, whole
 from mercer.core.memory import require, resolve_budget
 from mercer.core.report import Report, make_report
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator, all_or_nothing
 from mercer.estimators.data import check_kernel_values, prediction_rows
 from mercer.estimators.state import (
+    POINTS,
+    checked_params,
     nothing_left,
     plain_names,
-    plain_params,
-    read_names,
     read_params,
     remember_features,
-    typed,
 )
 from mercer.features import ApproximationError, FeatureMapping, approximation_error
-from mercer.kernels import Kernel, as_kernel, from_dict, resolve, to_dict
+from mercer.kernels import Kernel, as_kernel, resolve, to_dict
 from mercer.kernels.pair import vectors
+
+MAP: dict[str, Kind] = {
+    "params": ANY_TABLE,
+    "kernel": optional(ANY_TABLE),
+    "names": POINTS["names"],
+    "n_features": optional(whole(1)),
+    "n_rows": whole(1),
+    "note": TEXT,
+}
+"""What the model files of all maps hold."""
 
 
 class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """A map from rows to rows of numbers, found from a sample and a kernel.
 
-    A subclass makes its map in `_made(kernel, rows)`, and writes and reads it in `_map_state` and `_map_from_state`.
+    A subclass makes its map in `_made(kernel, rows)`, and writes and reads it in `_map_state` and `_map_from_state`,
+    which also sets `kernel_`; `saved` says what it writes beside arrays.
     `leading` are its first two parameters: a size, and what could be given in its place by mistake.
     """
 
@@ -43,6 +55,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
     features_: Any
     title = "Features"
     leading = ("n_components", "kernel")
+    saved: ClassVar[Mapping[str, Kind]] = {}
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -131,7 +144,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         more, arrays = self._map_state()
         meta = {
-            "params": plain_params(self),
+            "params": checked_params(self),
             "kernel": to_dict(self.kernel_) if "kernel_" in self.__dict__ else None,
             "names": plain_names(self),
             "n_features": getattr(self, "n_features_in_", None),
@@ -142,12 +155,11 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        Table(MAP | cls.saved).check(meta, "meta")
         arrays = dict(arrays)
-        model = cls(**read_params(meta))
-        if meta["kernel"] is not None:
-            model.kernel_ = from_dict(meta["kernel"])
-        model._n_rows, model._note = typed(meta, "n_rows", int), typed(meta, "note", str)
-        remember_features(model, typed(meta, "n_features", int | None), read_names(meta))
+        model = read_params(cls, meta["params"])
+        model._n_rows, model._note = meta["n_rows"], meta["note"]
+        remember_features(model, meta["n_features"], meta["names"])
         model._seed = 0
         try:
             model.features_ = model._map_from_state(meta, arrays)

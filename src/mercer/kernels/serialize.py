@@ -6,8 +6,10 @@ import math
 from dataclasses import MISSING, fields
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MercerError, ModelFileError
 from mercer.kernels.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
@@ -16,6 +18,7 @@ from mercer.kernels.constant import Constant, WhiteNoise
 from mercer.kernels.inner import AllSubsets, Linear, Polynomial
 from mercer.kernels.matern import Matern
 from mercer.kernels.objects import Precomputed
+from mercer.kernels.pair import DensePair, DiagonalPair
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.spectrum import Spectrum
 from mercer.kernels.stationary import ExponentialPower, Gaussian, InverseMultiquadric, Laplace, RationalQuadratic
@@ -69,6 +72,26 @@ def from_dict(data: Any) -> Kernel:
     Gaussian(length_scale=2.0)
     """
     return _loaded(data, 0)
+
+
+def from_dict_at(data: Any, points: Points) -> Kernel:
+    """The kernel that `to_dict` wrote, once it has given finite numbers at some of the points it is to be used with.
+
+    >>> import torch
+    >>> from_dict_at({"class": "Gaussian", "params": {"length_scale": [1.0, 2.0]}}, Points(torch.ones(4, 3)))
+    Traceback (most recent call last):
+    mercer.core.errors.ModelFileError: The kernel in the model file does not fit its points: ...
+    """
+    kernel = from_dict(data)
+    ready, some = kernel.domain == "matrix", points.take(slice(0, 2))
+    try:
+        pairs = [DiagonalPair(points)] if ready else [DiagonalPair(some), DensePair(some)]
+        values = [torch.as_tensor(kernel.on(pair)) for pair in pairs]
+    except (MercerError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelFileError(f"The kernel in the model file does not fit its points: {error}") from error
+    if not all(bool(torch.isfinite(v).all()) for v in values):
+        raise ModelFileError(f"The kernel in the model file is not finite at its points: {_short(kernel)}.")
+    return kernel
 
 
 def _saved(kernel: Kernel, depth: int) -> dict[str, Any]:

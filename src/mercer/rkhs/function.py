@@ -13,17 +13,21 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, checked_values, promote, restore
 from mercer.core.errors import InputError, InputTypeError, NotPositiveDefiniteError
+from mercer.core.kinds import ANY_TABLE, FLAG, TEXTS, Table, optional
 from mercer.core.persistence import register, save
 from mercer.kernels import Kernel
 from mercer.kernels.maths import sqrt
 from mercer.kernels.pair import DiagonalPair
-from mercer.kernels.serialize import from_dict, to_dict
+from mercer.kernels.serialize import from_dict_at, to_dict
 from mercer.rkhs.centres import check_alike, distinct, joined
 from mercer.rkhs.inclusion import norm_kernel
 from mercer.rkhs.products import gradients, times
 
 ROUNDING = 1e-6
 """Share of its largest possible size by which a squared norm may be negative through rounding alone."""
+
+SAVED = Table({"kernel": ANY_TABLE, "names": optional(TEXTS), "objects": optional(TEXTS), "torch": FLAG})
+"""What a model file holds beside centres and coefficients."""
 
 
 @register
@@ -232,12 +236,17 @@ class RKHSFunction:
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> RKHSFunction:
-        kernel, names, objects = from_dict(meta["kernel"]), meta["names"], meta["objects"]
-        points = kernel.points(arrays["X"] if objects is None else _strings(objects, "objects"))
-        if names is not None and len(_strings(names, "names")) != points.values.shape[1]:
+        SAVED.check(meta, "meta")
+        names, objects = meta["names"], meta["objects"]
+        wanted = {"coef", "X"} if objects is None else {"coef"}
+        if arrays.keys() != wanted or (objects is not None and names is not None):
+            raise InputError(f"The arrays {sorted(arrays)} do not belong to a function with its centres.")
+        points = as_points(arrays["X"]) if objects is None else Points(objects)
+        if names is not None and (len(names) != points.values.shape[1] or len(set(names)) != len(names)):
             raise InputError(f"{len(names)} column names for {points.values.shape[1]} columns.")
+        points = Points(points.values, None if names is None else tuple(names))
         coef = arrays["coef"] if meta["torch"] else arrays["coef"].numpy()
-        return cls(kernel, Points(points.values, None if names is None else tuple(names)), coef)
+        return cls(from_dict_at(meta["kernel"], points), points, coef)
 
     def __reduce__(self) -> tuple[Any, ...]:
         centres = Points(_compact(self._centres.values), self._centres.names)
@@ -357,12 +366,6 @@ def _weights(coef: Any, centres: Points) -> tuple[Tensor, bool]:
     single = array.ndim == 1
     weights = as_points(array.reshape(-1, 1) if single else array, "coef").values
     return weights.to(centres.values.device) if centres.is_tensor else weights, single
-
-
-def _strings(values: Any, name: str) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise InputTypeError(f"{name} must be a list of strings.")
-    return values
 
 
 def _compact(values: Any) -> Any:

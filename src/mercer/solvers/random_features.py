@@ -190,11 +190,15 @@ class FourierFeatures:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Tensor]) -> FourierFeatures:
-        """The map that `to_arrays` wrote; raises an error when the arrays do not fit together."""
-        frequencies, offset, masses = (arrays[name] for name in ("frequencies", "offset", "masses"))
+        """The map that `to_arrays` wrote, its arrays taken out; raises an error when they do not fit together."""
+        parts = {name: arrays.pop(name, None) for name in ("frequencies", "offset", "masses")}
+        for name, array in parts.items():
+            if array is None or array.dtype != torch.float64 or bool((array.abs() > LARGEST).any()):
+                raise InputError(f"The array {name!r} of random features is missing, or not float64 up to 1e100.")
+        frequencies, offset, masses = parts.values()
         if masses.shape != (2,):
             raise InputError(f"masses have shape {tuple(masses.shape)}; expected (2,).")
-        return cls(frequencies.to(torch.float64), offset.to(torch.float64), *masses.tolist())
+        return cls(frequencies, offset, *masses.tolist())
 
 
 @dataclass(frozen=True, eq=False)

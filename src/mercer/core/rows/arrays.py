@@ -16,6 +16,7 @@ from mercer.core.arrays import column_names, refuse_masked
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rows.files import FileArray, forget_pages
 from mercer.core.rows.held import HeldRows
+from mercer.core.rows.marks import FileMark
 from mercer.core.rows.source import Chunk, Part, RowSource, digest_of, equal_parts, rows_at_once_for
 from mercer.core.rows.stream import read_ahead
 
@@ -45,6 +46,7 @@ class ArrayRows(RowSource):
         for label, values in (("y", self.y), ("sample_weight", self.weights)):
             if values is not None and len(values) != self.n_rows:
                 raise InputError(f"{label} has {len(values)} rows but X has {self.n_rows}.")
+        self._mapped = _mapped_files(self.X, self.y, self.weights)
 
     def parts(self) -> list[Part]:
         return equal_parts([self.n_rows], self.rows_at_once)
@@ -53,7 +55,10 @@ class ArrayRows(RowSource):
         rows = slice(part.start, part.stop)
         y = None if self.y is None else _tensor(self.y, rows, torch.float64).reshape(len(part), -1)
         weights = None if self.weights is None else _tensor(self.weights, rows, torch.float64)
-        return Chunk(_tensor(self.X, rows, self.dtype), y, weights)
+        chunk = Chunk(_tensor(self.X, rows, self.dtype), y, weights)
+        for path, mark in self._mapped.items():
+            mark.check(path)
+        return chunk
 
     def place(self, part: Part) -> str:
         return self.name
@@ -105,6 +110,12 @@ def _array(values: Any, name: str, ndim: int | None = None) -> Any:
     if name == "X" and array.shape[1] == 0:
         raise InputError("X has no columns.")
     return array
+
+
+def _mapped_files(*arrays: Any) -> dict[Path, FileMark]:
+    """The files behind memory maps that only read; others are memory, which may change with its owner."""
+    maps = [array for array in arrays if isinstance(array, np.memmap) and array.mode == "r" and array.filename]
+    return {path: FileMark.of(path) for path in (Path(array.filename) for array in maps)}
 
 
 def _file(array: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.core.errors import InputError
+from mercer.core.rows.marks import FileMark, changed
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class FileArray:
     """An array in a file: a slice reads those rows, into memory of its own.
 
     Unlike a memory map it is small when pickled, its pages never count as memory of this process, and a file that is
-    cut short while it is read is an error rather than a crash.
+    written again or cut short while it is read is an error rather than a crash.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -33,6 +34,11 @@ class FileArray:
     shape: tuple[int, ...]
     offset: int = 0
     by_columns: bool = False
+    mark: FileMark | None = None
+
+    def __post_init__(self) -> None:
+        if self.mark is None:
+            object.__setattr__(self, "mark", FileMark.of(self.path))
 
     @classmethod
     def npy(cls, path: str | os.PathLike[str]) -> FileArray:
@@ -58,17 +64,21 @@ class FileArray:
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         start, stop, _ = rows.indices(len(self))
-        count, width = max(0, stop - start), int(np.prod(self.shape[1:], dtype=int))
+        assert self.mark is not None
         try:
-            with self.path.open("rb", buffering=0) as file:
-                if not self.by_columns:
-                    return self._read(file, start * width, count * width).reshape(count, *self.shape[1:])
-                columns = [self._read(file, j * len(self) + start, count) for j in range(width)]
-                return np.stack(columns, axis=1)
-        except FileNotFoundError:
-            raise InputError(f"{self.path} has vanished since it was opened.") from None
+            values = self._rows(start, max(0, stop - start))
         except OSError as error:
+            self.mark.check(self.path)
             raise InputError(f"Cannot read {self.path}: {error.strerror or error}.") from error
+        self.mark.check(self.path)
+        return values
+
+    def _rows(self, start: int, count: int) -> np.ndarray:
+        width = int(np.prod(self.shape[1:], dtype=int))
+        with self.path.open("rb", buffering=0) as file:
+            if not self.by_columns:
+                return self._read(file, start * width, count * width).reshape(count, *self.shape[1:])
+            return np.stack([self._read(file, j * len(self) + start, count) for j in range(width)], axis=1)
 
     def _read(self, file: Any, first: int, count: int) -> np.ndarray:
         values = np.empty(count, dtype=self.dtype)
@@ -77,7 +87,7 @@ class FileArray:
         while done < len(view):
             read = file.readinto(view[done:])
             if not read:
-                raise InputError(f"{self.path} has become shorter since it was opened.")
+                raise changed(self.path, "it has become shorter")
             done += read
         return values
 

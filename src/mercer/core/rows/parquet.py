@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.rows.marks import FileMark, changed
 from mercer.core.rows.source import Chunk, Part, RowSource, equal_parts, rows_at_once_for
 
 ENDINGS = (".parquet", ".pq")
@@ -27,13 +28,14 @@ BUFFER = 2**18
 
 
 class ParquetRows(RowSource):
-    """Rows of a Parquet file, or of all files in a folder in the order of their names.
+    """Rows of a Parquet file, of all files in a folder in the order of their names, or of several files and folders.
 
-    A part is a row group, or some rows of one that has more than `rows_at_once`.
+    A part is a row group, or some rows of one that has more than `rows_at_once`. The files must stay as they are until
+    a fit has ended: one that has changed is an error.
 
     Parameters
     ----------
-    path : a file or a folder.
+    path : a file or a folder, or a list of these, whose order is kept.
     target : column, or columns, to predict; None for rows to predict at.
     features : columns to learn from; by default every column of numbers that is neither target nor weight.
     weight : column of sample weights.
@@ -45,15 +47,16 @@ class ParquetRows(RowSource):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         target: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
         weight: str | None = None,
         *,
         rows_at_once: int | None = None,
     ) -> None:
-        self.path = Path(path)
-        self.files = parquet_files(self.path)
+        self.files, self._names = _files_and_names(path)
+        self._marks = [FileMark.of(file) for file in self.files]
+        self._footers = [_footer(file) for file in self.files]
         self.one_target = target is None or isinstance(target, str)
         self.targets = () if target is None else (target,) if isinstance(target, str) else tuple(target)
         self.weight = weight
@@ -76,7 +79,7 @@ class ParquetRows(RowSource):
             counts += groups
         self._parts, self.n_rows = equal_parts(counts, self.rows_at_once), sum(counts)
         if not self._parts:
-            raise InputError(f"{self.path} has no rows.")
+            raise InputError(f"{_words(self.files)} {'has' if len(self.files) == 1 else 'have'} no rows.")
         self._lock = threading.RLock()
 
     def parts(self) -> list[Part]:
@@ -98,14 +101,16 @@ class ParquetRows(RowSource):
         with self._lock:
             try:
                 table = self._rows_of(part, list(dict.fromkeys(columns)))
+                self._check_unchanged(self._places[part.place][0])
             except (arrow.ArrowException, OSError) as error:
                 self._begin()
+                self._check_unchanged(self._places[part.place][0])
                 raise InputError(f"Cannot read {self.place(part)}: {_reason(error)}") from error
             except InputError as error:
                 self._begin()
                 raise InputError(f"Cannot read {self.place(part)}: {error}") from error
         if table.num_rows != len(part):
-            raise InputError(f"{self.place(part)} has {table.num_rows} rows but had {len(part)}: the file has changed.")
+            raise changed(self.files[self._places[part.place][0]], f"a part had {len(part)} rows, now {table.num_rows}")
         return table
 
     @property
@@ -114,7 +119,7 @@ class ParquetRows(RowSource):
 
     def place(self, part: Part) -> str:
         file, group = self._places[part.place]
-        return f"row group {group} of {self._name(file)}"
+        return f"row group {group} of {self._names[file]}"
 
     def column_name(self, kind: str, index: int) -> str:
         names = {"X": self.features, "y": self.targets, "sample_weight": (self.weight,)}[kind]
@@ -123,7 +128,7 @@ class ParquetRows(RowSource):
     def identity(self) -> dict[str, Any]:
         """Names of the files with digests of all their bytes, and the columns that are used."""
         return {
-            "files": [[self._name(i), self._digest(i)] for i in range(len(self.files))],
+            "files": [[name, self._digest(i)] for i, name in enumerate(self._names)],
             "features": list(self.features),
             "targets": list(self.targets),
             "weight": self.weight,
@@ -139,8 +144,11 @@ class ParquetRows(RowSource):
         at = (part.place, tuple(columns))
         if self._cursor is None or self._cursor[0] != at or self._cursor[1].position > part.start:
             file, group = self._places[part.place]
-            if self._open is None or self._open[0] != file:
+            if self._open is None or self._open[0] != file or group == 0:  # anew for each pass
                 self._begin()
+                self._check_unchanged(file)
+                if _footer(self.files[file]) != self._footers[file]:
+                    raise changed(self.files[file], "its footer is another one")
                 self._open = (file, self._opened(file))
             self._cursor = (at, _Batches(self._open[1], group, columns, self.rows_at_once))
         table = self._cursor[1].rows(part.start, part.stop)
@@ -163,9 +171,8 @@ class ParquetRows(RowSource):
         except (arrow.ArrowException, OSError) as error:
             raise InputError(f"{file} is not a Parquet file that can be read: {_reason(error)}") from error
 
-    def _name(self, i: int) -> str:
-        file = self.files[i]
-        return str(file.relative_to(self.path)) if file != self.path else file.name
+    def _check_unchanged(self, i: int) -> None:
+        self._marks[i].check(self.files[i])
 
     def _digest(self, i: int) -> str:
         try:
@@ -261,6 +268,40 @@ class _Batches:
 def is_number(kind: Any) -> bool:
     """Whether an arrow type is one of numbers."""
     return str(kind).startswith(("int", "uint", "float", "double", "bool", "decimal", "halffloat"))
+
+
+def _files_and_names(path: Any) -> tuple[list[Path], list[str]]:
+    """All files of a path or of several, and what to call them: by their place in a folder where that is enough."""
+    given = [path] if isinstance(path, str | os.PathLike) else path
+    if not isinstance(given, list | tuple) or not given or not all(isinstance(p, str | os.PathLike) for p in given):
+        raise InputTypeError(f"ParquetRows({path!r:.60}): give a file, a folder, or a list of files and folders.")
+    files, names = [], []
+    for root in map(Path, given):
+        found = parquet_files(root)
+        files += found
+        names += [str(file.relative_to(root)) if file != root else file.name for file in found]
+    twice = [file for file, count in Counter(map(os.path.realpath, files)).items() if count > 1]
+    if twice:
+        raise InputError(f"The file {twice[0]} is given more than once; its rows would count as often.")
+    return files, names if len(set(names)) == len(names) else list(map(str, files))
+
+
+def _words(files: list[Path]) -> str:
+    return str(files[0]) + (f" and {len(files) - 1} more files" if len(files) > 1 else "")
+
+
+def _footer(file: Path) -> str:
+    """A digest of what a Parquet file says of itself at its end: where each column lies, and its range."""
+    try:
+        with file.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 8))
+            stream.seek(max(0, size - 8 - int.from_bytes(stream.read(4), "little")))
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise InputError(f"{file} has vanished since it was opened.") from None
+    except OSError as error:
+        raise InputError(f"Cannot read {file}: {error.strerror or error}.") from error
 
 
 def parquet_files(path: Path) -> list[Path]:

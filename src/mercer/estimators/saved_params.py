@@ -1,0 +1,86 @@
+"""What the parameters of estimators may be in a model file, by name: one word means the same for all estimators."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from mercer.core.devices import DTYPES
+from mercer.core.errors import MercerError
+from mercer.core.kinds import FLAG, TEXT, Either, Kind, Pairs, Plain, Several, Table, number, one_of, optional, whole
+from mercer.core.losses import LOSSES
+from mercer.features.network import ACTIVATIONS
+from mercer.kernels import as_kernel, from_dict
+from mercer.processes.methods import METHODS
+from mercer.processes.priors import PRIORS
+from mercer.solvers import SOLVERS
+from mercer.solvers.choose import LANDMARK_SOLVERS, LOSS_SOLVERS
+from mercer.solvers.random_features import METHODS as DRAWS
+
+PLACE = ("client", "checkpoint", "device", "memory_budget", "verbose")
+"""Parameters of where and how a fit runs, not of what it finds: they stay on the machine where they were given.
+
+A file that had them would choose for its reader, such as which cluster gets the rows.
+"""
+
+GIVEN = "given"
+"""Stands for landmarks that are the points of the model, so that they are written once."""
+
+
+def _is_kernel(value: Any) -> bool:
+    try:
+        return bool(from_dict(value) if isinstance(value, dict) else isinstance(value, str) and as_kernel(value))
+    except MercerError:
+        return False
+
+
+KERNEL: Kind = Plain("a kernel", _is_kernel)
+COUNT = optional(whole(1))
+LEVEL = number(above=0, below=1)
+ALPHA = Either((number(0), Several(number(0), 1), one_of("loo", "gcv", "auto")))
+ROWS = Several(Several(number(), 1), 1)
+PRIOR = Either(
+    tuple(
+        Table({"prior": one_of(name)} | {f.name: number(above=0) for f in fields(cls)}) for name, cls in PRIORS.items()
+    )
+)
+
+PARAMS: dict[str, Kind] = {
+    "activation": one_of(*ACTIVATIONS),
+    "alpha": ALPHA,
+    "alphas": optional(Several(number(0), 1)),
+    "bias_scale": number(0),
+    "bounds": optional(Pairs(TEXT, Either((one_of("fixed"), Several(number(), 1), ROWS)))),
+    "center": FLAG,
+    "class_weight": Either((one_of(None, "balanced"), Pairs(Either((TEXT, FLAG, number())), number(0)))),
+    "degree": whole(),
+    "delta": number(above=0),
+    "dtype": one_of(None, "auto", *DTYPES),
+    "epsilon": number(0),
+    "fit_intercept": FLAG,
+    "inverse_alpha": ALPHA,
+    "inverse_kernel": KERNEL,
+    "kernel": Either((KERNEL, number(above=0))),
+    "landmarks": Either((one_of(None, "uniform", "pivoted", "leverage", GIVEN), ROWS, Several(TEXT, 1))),
+    "loss": one_of(*LOSSES),
+    "max_iter": COUNT,
+    "mean": Either((one_of("auto", "zero", "constant", "linear"), number())),
+    "method": one_of("auto", *METHODS, *DRAWS),
+    "n_components": COUNT,
+    "n_features": COUNT,
+    "n_inducing": COUNT,
+    "n_landmarks": COUNT,
+    "n_learn": COUNT,
+    "n_restarts": whole(),
+    "noise": Either((one_of("learn"), number(0), Several(number(0), 1))),
+    "optimize": FLAG,
+    "pre_image": one_of("ridge", "fixed_point"),
+    "priors": optional(Pairs(TEXT, PRIOR)),
+    "quantiles": Either((LEVEL, Several(LEVEL, 1))),
+    "random_state": optional(whole()),
+    "solver": one_of("auto", "krylov", *SOLVERS, *LANDMARK_SOLVERS, *LOSS_SOLVERS, "random_features"),
+    "standardize": FLAG,
+    "tol": LEVEL,
+    "tune": FLAG,
+    "weight_scale": number(0),
+}
