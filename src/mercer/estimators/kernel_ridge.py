@@ -79,7 +79,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
     checkpoint : path of a file that keeps the state of a fit to a `RowSource`; the same fit goes on from there after
         whatever ended it, and removes the file when it is done.
     client : a `dask.distributed.Client`, or the address of a Dask scheduler, whose workers read and work on the rows of
-        a `RowSource`. Rows of a Dask collection are worked on by the client that is active without being asked.
+        a `RowSource`. A client stays open; with an address each call connects and disconnects. Rows of a Dask
+        collection are worked on by the client that is active without being asked.
     verbose : print the progress of tuning, of passes and of iterations.
 
     Attributes

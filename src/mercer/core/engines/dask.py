@@ -38,7 +38,8 @@ class DaskEngine:
 
     Parameters
     ----------
-    client : a `dask.distributed.Client`, or the address of a scheduler.
+    client : a `dask.distributed.Client`, which stays open, or the address of a scheduler: then the connection is the
+        engine's own, `close` ends it, and the next work opens another.
     group_rows : rows of a task; by default as many as take a core about two seconds.
     patience : seconds to wait for a worker while there is none, and for an answer of the scheduler.
     """
@@ -47,10 +48,17 @@ class DaskEngine:
         if group_rows is not None and group_rows < 1:
             raise InputError(f"group_rows={group_rows}: must be at least 1.")
         self.group_rows, self.patience = group_rows, float(patience)
-        self.owned = isinstance(client, str)
-        self.client = _connect(client, min(self.patience, LONGEST_CALL)) if isinstance(client, str) else client
+        self.address = client if isinstance(client, str) else None
+        self._client = None if isinstance(client, str) else client
+        self._connect()
         self._sent: dict[tuple[int, int, int], tuple[RowSource, Any]] = {}
         self._alone_since: float | None = None
+
+    @property
+    def client(self) -> Any:
+        """The connection to the scheduler."""
+        self._connect()
+        return self._client
 
     def broadcast(self, value: Any) -> Any:
         return _Constant(value)
@@ -68,32 +76,38 @@ class DaskEngine:
         self._check_connection()
         self._alone_since = None
         total, done, waiting = start, 0, list(bunches(results))
-        futures = self._submit(merge, waiting)
-        try:
-            for i, bunch in enumerate(waiting):
-                value = self._result(merge, bunch, futures, i)
-                futures[i] = None
-                total = value if total is None else merge(total, value)
-                done += len(bunch)
-                if after is not None:
-                    after(done, total)
-        except BaseException:
-            self._cancel([future for future in futures if future is not None])
-            raise
+        with self.client.as_current():  # another one may be the default, or none
+            futures = self._submit(merge, waiting)
+            try:
+                for i, bunch in enumerate(waiting):
+                    value = self._result(merge, bunch, futures, i)
+                    futures[i] = None
+                    total = value if total is None else merge(total, value)
+                    done += len(bunch)
+                    if after is not None:
+                        after(done, total)
+            except BaseException:
+                self._cancel([future for future in futures if future is not None])
+                raise
         if total is None:
             raise InputError("There are no rows to work on.")
         return total
 
     def close(self) -> None:
         self._sent.clear()
-        if self.owned:
-            self.client.close()
+        if self.address is not None and self._client is not None:
+            self._client.close()
+            self._client = None
 
     def __repr__(self) -> str:
-        return f"the Dask cluster at {self.client.scheduler.address}"
+        return f"the Dask cluster at {self.address or self.client.scheduler.address}"
 
     def __sklearn_clone__(self) -> DaskEngine:
         return self
+
+    def _connect(self) -> None:
+        if self._client is None and self.address is not None:
+            self._client = _connected(self.address, min(self.patience, LONGEST_CALL))
 
     def _rows(self, source: RowSource, group: list[Part]) -> Any:
         """The rows of a group as a task; files are sent once, as their names, and rows in memory once as well."""
@@ -217,7 +231,7 @@ class _Task:
         return self.work(copy.copy(rows), self.parts, *shared)
 
 
-def _connect(address: str, patience: float) -> Any:
+def _connected(address: str, patience: float) -> Any:
     try:
         return distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

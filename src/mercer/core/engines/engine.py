@@ -50,7 +50,7 @@ class Engine(Protocol):
         """Do the work and merge the results, onto `start`; `after` is told how many are in, and the sum so far."""
 
     def close(self) -> None:
-        """Forget everything that was sent."""
+        """Forget everything that was sent, and end connections of its own; the next work may begin anew."""
 
 
 def added(a: Arrays, b: Arrays) -> Arrays:
