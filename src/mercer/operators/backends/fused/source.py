@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from mercer.operators.backends.fused.grammar import HEADER, checked
 from mercer.operators.backends.fused.layout import CHUNK, Layout, pieces
 from mercer.operators.backends.fused.profile import Profile
 
@@ -202,10 +203,7 @@ class _Text:
             if name in used
         ]
         rows, cols = ([f"{name} = {text}" for name, text in found.items()] for found in (self.rows, self.cols))
-        return f"""import triton
-import triton.language as tl
-from mercer.operators.backends.fused.primitives import accurate_log2, exp2_of_minus, log2_of_1_plus, root
-
+        return f"""{HEADER}
 
 @triton.jit
 def rows(A, P, C, row, n, BM: tl.constexpr):
@@ -299,5 +297,5 @@ def functions(text: str) -> dict[str, Callable[..., Any]]:
     name = f"<mercer fused {hashlib.sha256(text.encode()).hexdigest()[:16]}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     module: dict[str, Any] = {"__name__": "mercer.operators.backends.fused.generated"}
-    exec(compile(text, name, "exec"), module)
+    exec(compile(checked(text), name, "exec"), module)
     return {"ROWS": module["rows"], "COLS": module["cols"], "TILE": module["tile"]}
