@@ -344,7 +344,7 @@ def test_files_say_nothing_of_where_a_fit_ran_and_load_refuses_those_that_do(mod
     for word in PLACE:
         for value in ("tcp://127.0.0.1:9", None, "auto", False):
             write(tmp_path / "n", name, changed(meta, ("params", word), value), arrays)
-            with pytest.raises(ModelFileError, match=f"it holds the parameter '{word}'"):
+            with pytest.raises(ModelFileError, match=f"it contains the parameter '{word}'"):
                 load(tmp_path / "n")
 
 

@@ -155,8 +155,8 @@ def read_params(cls: Any, params: dict[str, Any]) -> Any:
     placed = [name for name in PLACE if name in params]
     if placed:
         raise ModelFileError(
-            f"it holds the parameter {placed[0]!r}, which is for its reader to choose (files of earlier versions may "
-            "do so: fit the model again)"
+            f"it contains the parameter {placed[0]!r}, which a model file must not set (files of earlier versions "
+            "do: fit and save the model again)"
         )
     kinds = {name: PARAMS[name] for name in cls._get_param_names() if name not in PLACE}
     Table(kinds, may_lack=kinds).check(params, "params")

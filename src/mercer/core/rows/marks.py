@@ -25,7 +25,7 @@ class FileMark:
     ...     _ = path.write_bytes(b"newer")
     ...     mark.check(path)
     Traceback (most recent call last):
-    mercer.core.errors.InputError: .../rows has changed since it was opened (it had 3 bytes, now 5): ...
+    mercer.core.errors.InputError: .../rows has changed since it was opened (it had 3 bytes, now 5); ...
     """
 
     size: int
@@ -50,8 +50,8 @@ class FileMark:
 def changed(path: Path, how: str) -> InputError:
     """The error for a file whose rows may be others than before."""
     return InputError(
-        f"{path} has changed since it was opened ({how}): rows must stay as they are until a fit has ended. Make the "
-        "source anew and fit again, on a copy if the file is still being written."
+        f"{path} has changed since it was opened ({how}); it must stay the same during a fit. Create the source again, "
+        "from a copy if the file is still being written."
     )
 
 

@@ -148,7 +148,7 @@ class ParquetRows(RowSource):
                 self._begin()
                 self._check_unchanged(file)
                 if _footer(self.files[file]) != self._footers[file]:
-                    raise changed(self.files[file], "its footer is another one")
+                    raise changed(self.files[file], "its footer differs")
                 self._open = (file, self._opened(file))
             self._cursor = (at, _Batches(self._open[1], group, columns, self.rows_at_once))
         table = self._cursor[1].rows(part.start, part.stop)
@@ -282,7 +282,7 @@ def _files_and_names(path: Any) -> tuple[list[Path], list[str]]:
         names += [str(file.relative_to(root)) if file != root else file.name for file in found]
     twice = [file for file, count in Counter(map(os.path.realpath, files)).items() if count > 1]
     if twice:
-        raise InputError(f"The file {twice[0]} is given more than once; its rows would count as often.")
+        raise InputError(f"The file {twice[0]} is given more than once; its rows would count twice.")
     return files, names if len(set(names)) == len(names) else list(map(str, files))
 
 
