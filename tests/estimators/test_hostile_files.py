@@ -101,7 +101,7 @@ USES = (
 """Methods of rows; the first that a model has are what it is for."""
 
 HOSTILE = (
-    *(None, True, False, 0, 1, -1, 3, 2**53 + 1, 2**63, -(2**63)),
+    *(None, True, False, 0, 1, -1, 3, 10**12, 2**53, 2**63, -(2**63)),
     *(0.5, -0.5, 1.5, 1e-320, 1e300, -1e300, float("inf"), float("-inf"), float("nan")),
     *("", "x", "1", "auto", "tcp://127.0.0.1:9", "__class__", "os.system", "\ud800", "a" * 5000),
     *([], [1], [0.5, 0.5], ["x"], [None], [[1.0]], [["left", 1]], {}, {"a": 1}, {"class": "Linear", "params": {}}),
@@ -147,8 +147,12 @@ def use(model, rows):
         if name == "label_weights" and getattr(model, "_data", None) is None:
             continue
         if hasattr(model, name):
-            given = model.transform(rows) if name == "inverse_transform" else rows
-            values = getattr(model, name)(given)
+            try:
+                values = getattr(model, name)(model.transform(rows) if name == "inverse_transform" else rows)
+            except MercerError:
+                if name != "inverse_transform":  # a fit, with parameters of its own
+                    raise
+                continue
             assert len(values) == len(rows)
             if values.dtype.kind == "f":
                 assert np.isfinite(values).all()
@@ -363,7 +367,7 @@ def test_every_parameter_of_an_estimator_has_a_rule_for_files():
 
 def test_parameters_that_could_not_be_read_back_are_refused_when_saved(tmp_path):
     model = KernelRidge(Gaussian(1.0)).fit(X, y).set_params(max_iter="many")
-    with pytest.raises(InputError, match="max_iter is 'many', expected nothing or a whole number >= 1"):
+    with pytest.raises(InputError, match="max_iter is 'many', expected a whole number >= 1"):
         model.save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
 

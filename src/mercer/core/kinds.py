@@ -61,6 +61,20 @@ class Either:
 
 
 @dataclass(frozen=True)
+class OrNothing:
+    """A value of a kind, or None."""
+
+    kind: Kind
+
+    @property
+    def words(self) -> str:
+        return f"{self.kind.words} or nothing"
+
+    def check(self, value: Any, where: str) -> Any:
+        return None if value is None else self.kind.check(value, where)
+
+
+@dataclass(frozen=True)
 class Several:
     """A list of values of one kind.
 
@@ -158,7 +172,7 @@ def one_of(*values: Any) -> Kind:
 
 def optional(kind: Kind) -> Kind:
     """A kind, or None."""
-    return Either((NOTHING, kind))
+    return OrNothing(kind)
 
 
 def of_dataclass(cls: Any) -> Table:
@@ -170,7 +184,6 @@ def of_dataclass(cls: Any) -> Table:
 ANYTHING: Kind = Plain("anything", lambda value: True)
 ANY_TABLE: Kind = Plain("an object", lambda value: isinstance(value, dict))
 """These two are for what is checked where it is read."""
-NOTHING: Kind = Plain("nothing", lambda value: value is None)
 FLAG: Kind = Plain("true or false", lambda value: isinstance(value, bool))
 TEXT: Kind = Plain("text", lambda value: isinstance(value, str))
 TEXTS: Kind = Several(TEXT)

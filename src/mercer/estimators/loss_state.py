@@ -12,7 +12,6 @@ from mercer.core.kinds import ANY_TABLE, Table, number, one_of, whole
 from mercer.core.losses import Loss
 from mercer.core.results import SolverReport
 from mercer.estimators.calibration import Calibration
-from mercer.estimators.data import TrainingData
 from mercer.estimators.expansion import Centres
 from mercer.estimators.state import (
     CLASSES,
@@ -33,6 +32,7 @@ from mercer.estimators.state import (
     read_path,
     read_points,
     read_seen,
+    read_training_data,
     remember_features,
 )
 from mercer.kernels import from_dict_at, to_dict
@@ -138,15 +138,7 @@ def _restore(model: Any, meta: dict[str, Any], arrays: dict[str, Tensor], t: int
     model.kernel_ = from_dict_at(meta["kernel"], points)
     remember_features(model, points.values.shape[1] if points.is_tensor else None, meta["names"])
     model.alpha_path_ = read_path(meta["criterion"], arrays, 1)
-    model._data = None if model._where == "nystrom" else _training_data(points, seen.torch_in, seen.n_rows, arrays)
+    model._data = None if model._where == "nystrom" else read_training_data(points, seen, 1, arrays)
     coef = float_array(arrays, "coef", (len(points), t))
     model._restore_fit(Centres(model.kernel_, points), coef, float_array(arrays, "intercept", (t,)))
     nothing_left(arrays, type(model).__name__)
-
-
-def _training_data(points: Any, torch_in: bool, n_rows: int, arrays: dict[str, Tensor]) -> TrainingData:
-    if len(points) != n_rows:
-        raise ModelFileError(f"there are {len(points)} points but {n_rows} rows")
-    targets = float_array(arrays, "targets", (n_rows, 1))
-    weights = float_array(arrays, "weights", (n_rows,), least=0.0) if "weights" in arrays else None
-    return TrainingData(points, targets, weights, True, torch_in)

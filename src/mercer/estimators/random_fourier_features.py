@@ -88,8 +88,8 @@ class RandomFourierFeatures(FeatureTransformer):
         return {}, self.features_.to_arrays()
 
     def _map_from_state(self, meta: dict[str, Any], arrays: dict[str, Tensor]) -> FourierFeatures:
-        self.kernel_ = read_kernel(self, meta)
         made = FourierFeatures.from_arrays(arrays)
         if made.frequencies.shape[1] != self.n_features_in_:
             raise InputError(f"frequencies have {made.frequencies.shape[1]} columns, expected {self.n_features_in_}")
+        self.kernel_ = read_kernel(self, meta)
         return made

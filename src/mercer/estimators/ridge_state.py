@@ -13,7 +13,6 @@ from mercer.core.arrays import Points
 from mercer.core.errors import ModelFileError
 from mercer.core.kinds import ANY_TABLE, FLAG, TEXT, Either, Several, Table, number, one_of, optional, whole
 from mercer.core.results import SolverReport
-from mercer.estimators.data import Seen, TrainingData
 from mercer.estimators.expansion import Centres, Features
 from mercer.estimators.saved_params import GIVEN
 from mercer.estimators.state import (
@@ -31,6 +30,7 @@ from mercer.estimators.state import (
     read_path,
     read_points,
     read_seen,
+    read_training_data,
     remember_features,
 )
 from mercer.kernels import from_dict, from_dict_at, to_dict
@@ -122,7 +122,9 @@ def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[
     model._loo = float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
     expansion, d = _expansion(meta, arrays)
     model.kernel_ = expansion.kernel if isinstance(expansion, Centres) else from_dict(meta["kernel"])
-    model._data = _training_data(expansion, seen, arrays) if model._solver in SOLVERS else None
+    model._data = None
+    if model._solver in SOLVERS and isinstance(expansion, Centres):
+        model._data = read_training_data(expansion.points, seen, seen.n_targets, arrays)
     remember_features(model, d, meta["names"])
     coef = float_array(arrays, "coef", (expansion.size, seen.n_targets))
     model._restore_fit(expansion, coef, _alpha(meta, seen.n_targets))
@@ -156,17 +158,6 @@ def _expansion(meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[Centres
     points = read_points(meta, arrays)
     kernel = from_dict_at(meta["kernel"], points)
     return Centres(kernel, points), points.values.shape[1] if points.is_tensor else None
-
-
-def _training_data(expansion: Centres | Features, seen: Seen, arrays: dict[str, Tensor]) -> TrainingData:
-    if not isinstance(expansion, Centres):
-        raise ModelFileError("array 'targets' does not belong to a model of random features")
-    rows = expansion.points
-    if len(rows) != seen.n_rows:
-        raise ModelFileError(f"there are {len(rows)} rows but {seen.n_rows} targets")
-    targets = float_array(arrays, "targets", (seen.n_rows, seen.n_targets))
-    weights = float_array(arrays, "weights", (len(rows),), least=0.0) if "weights" in arrays else None
-    return TrainingData(rows, targets, weights, seen.one_target, seen.torch_in)
 
 
 def _alpha(meta: dict[str, Any], n_targets: int) -> float | Tensor:

@@ -29,7 +29,7 @@ from mercer.core.kinds import (
     whole,
 )
 from mercer.core.results import SolverReport
-from mercer.estimators.data import Seen
+from mercer.estimators.data import Seen, TrainingData
 from mercer.estimators.saved_params import PARAMS, PLACE
 from mercer.kernels import Kernel, from_dict, from_dict_at, to_dict
 from mercer.processes.priors import PRIORS
@@ -240,6 +240,18 @@ def remember_features(estimator: Any, n_features: int | None, names: list[str] |
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
 
 
+def read_training_data(points: Points, seen: Seen, n_targets: int, arrays: dict[str, Tensor]) -> TrainingData:
+    """The rows that a model keeps because each has a coefficient, with targets and weights."""
+    n = seen.n_rows
+    if len(points) != n:
+        raise ModelFileError(f"there are {len(points)} points but {n} rows")
+    targets = float_array(arrays, "targets", (n, n_targets))
+    weights = float_array(arrays, "weights", (n,), least=0.0) if "weights" in arrays else None
+    if weights is not None and not bool((weights > 0).any()):
+        raise ModelFileError("array 'weights' is zero")
+    return TrainingData(points, targets, weights, seen.one_target, seen.torch_in)
+
+
 def read_path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> AlphaPath | None:
     """The errors along a path of alphas."""
     if criterion is None:
@@ -257,7 +269,9 @@ def read_kernel(estimator: Any, meta: dict[str, Any], points: Points | None = No
     d = points.values.shape[1] if points is not None and points.is_tensor else None
     if points is not None and d != getattr(estimator, "n_features_in_", None):
         raise ModelFileError(f"the points have {d} columns, expected those of n_features")
-    return from_dict_at(meta["kernel"], points or Points(torch.zeros(1, estimator.n_features_in_, dtype=torch.float64)))
+    if points is None:
+        points = Points(torch.zeros(1, estimator.n_features_in_, dtype=torch.float64))
+    return from_dict_at(meta["kernel"], points)
 
 
 def nothing_left(arrays: dict[str, Tensor], name: str) -> None:

@@ -98,8 +98,9 @@ class TaylorFeatures(FeatureTransformer):
         return {"degree": made.degree}, {"scale": made.scale, "centre": made.centre}
 
     def _map_from_state(self, meta: dict[str, Any], arrays: dict[str, Tensor]) -> TaylorMap:
-        self.kernel_, shape, degree = read_kernel(self, meta), (self.n_features_in_,), meta["degree"]
+        shape, degree = (self.n_features_in_,), meta["degree"]
         made = TaylorMap(float_array(arrays, "scale", shape), float_array(arrays, "centre", shape), degree)
         if made.n_features > MOST_FEATURES or not bool((made.scale > 0).all()):
             raise InputError(f"degree={degree} and the length scales make no Taylor features.")
+        self.kernel_ = read_kernel(self, meta)
         return made
