@@ -99,9 +99,10 @@ class TableModel:
         more = arrays.keys() - {"center", "scale"} - {f"regressor.{k}" for k in inner}
         if more:
             raise ModelFileError(f"the arrays {sorted(more)} do not belong to a TableModel")
-        center, scale = arrays.get("center"), arrays.get("scale")
+        empty = torch.empty(0)
+        center, scale = arrays.get("center", empty), arrays.get("scale", empty)
         for name, values in (("center", center), ("scale", scale)):
-            if values is None or values.shape != (len(features),) or values.dtype != torch.float64:
+            if values.shape != (len(features),) or values.dtype != torch.float64:
                 raise ModelFileError(f"{name} must hold {len(features)} numbers, one for each feature")
         if bool((scale <= 0).any()):
             raise ModelFileError("scale must be positive")

@@ -155,7 +155,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        Table(MAP | cls.saved).check(meta, "meta")
+        Table({**MAP, **cls.saved}).check(meta, "meta")
         if meta["n_features"] is None and meta.get("objects") is None:
             raise ModelFileError("meta.n_features is None, expected a number for rows of a table")
         arrays = dict(arrays)

@@ -85,7 +85,7 @@ def from_dict_at(data: Any, points: Points) -> Kernel:
     kernel = from_dict(data)
     ready, some = kernel.domain == "matrix", points.take(slice(0, 2))
     try:
-        pairs = [DiagonalPair(points)] if ready else [DiagonalPair(some), DensePair(some)]
+        pairs: list[Any] = [DiagonalPair(points)] if ready else [DiagonalPair(some), DensePair(some)]
         values = [torch.as_tensor(kernel.on(pair)) for pair in pairs]
     except (MercerError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"The kernel in the model file does not fit its points: {error}") from error

@@ -191,11 +191,13 @@ class FourierFeatures:
     @classmethod
     def from_arrays(cls, arrays: dict[str, Tensor]) -> FourierFeatures:
         """The map that `to_arrays` wrote, its arrays taken out; raises an error when they do not fit together."""
-        parts = {name: arrays.pop(name, None) for name in ("frequencies", "offset", "masses")}
-        for name, array in parts.items():
-            if array is None or array.dtype != torch.float64 or bool((array.abs() > LARGEST).any()):
-                raise InputError(f"The array {name!r} of random features is missing, or not float64 up to 1e100.")
-        frequencies, offset, masses = parts.values()
+        names = ("frequencies", "offset", "masses")
+        missing = [name for name in names if name not in arrays]
+        if missing:
+            raise InputError(f"The array {missing[0]!r} of random features is missing.")
+        frequencies, offset, masses = parts = [arrays.pop(name) for name in names]
+        if any(array.dtype != torch.float64 or bool((array.abs() > LARGEST).any()) for array in parts):
+            raise InputError(f"The arrays of random features must be float64, up to {LARGEST:g}.")
         if masses.shape != (2,):
             raise InputError(f"masses have shape {tuple(masses.shape)}; expected (2,).")
         return cls(frequencies, offset, *masses.tolist())

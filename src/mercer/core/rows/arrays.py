@@ -114,8 +114,9 @@ def _array(values: Any, name: str, ndim: int | None = None) -> Any:
 
 def _mapped_files(*arrays: Any) -> dict[Path, FileMark]:
     """The files behind memory maps that only read; others are memory, which may change with its owner."""
-    maps = [array for array in arrays if isinstance(array, np.memmap) and array.mode == "r" and array.filename]
-    return {path: FileMark.of(path) for path in (Path(array.filename) for array in maps)}
+    maps = (array for array in arrays if isinstance(array, np.memmap) and array.mode == "r")
+    files = {Path(array.filename) for array in maps if array.filename is not None}
+    return {path: FileMark.of(path) for path in files}
 
 
 def _file(array: Any) -> Any:
