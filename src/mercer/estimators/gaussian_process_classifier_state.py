@@ -34,7 +34,8 @@ from mercer.estimators.state import (
     read_seen,
     remember_features,
 )
-from mercer.kernels import from_dict_at, to_dict
+from mercer.kernels import to_dict
+from mercer.kernels.serialize import from_dict_at
 from mercer.processes import Observations
 from mercer.processes.laplace_posterior import LaplacePosterior
 from mercer.processes.start import Scales

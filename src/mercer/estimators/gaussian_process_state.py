@@ -17,6 +17,7 @@ from mercer.core.kinds import (
     TEXT,
     TEXTS,
     Either,
+    Plain,
     Several,
     Table,
     number,
@@ -40,8 +41,9 @@ from mercer.estimators.state import (
     read_seen,
     remember_features,
 )
-from mercer.kernels import from_dict_at, to_dict
+from mercer.kernels import to_dict
 from mercer.kernels.pair import vectors
+from mercer.kernels.serialize import from_dict_at
 from mercer.processes import Hyperparameters, Maximum, Observations
 from mercer.processes.means import ConstantMean, FittedMean, LinearMean, Mean, ZeroMean, as_mean
 from mercer.processes.methods import METHODS
@@ -64,11 +66,14 @@ OPTIMUM = Table(
 )
 """A `Maximum` but for theta, which is an array."""
 
+NOISE = Either((Plain("0", lambda value: type(value) in (int, float) and value == 0), number(1e-300)))
+"""Zero, or a number that float64 can divide by."""
+
 LEARNED = POINTS | {
     "params": ANY_TABLE,
     "kernel": ANY_TABLE,
     "start_kernel": ANY_TABLE,
-    "start_noise": number(0),
+    "start_noise": NOISE,
     "learn_noise": FLAG,
     "tied": TEXTS,
     "report": REPORT,
@@ -81,7 +86,7 @@ LEARNED = POINTS | {
 PROCESS = Table(
     LEARNED
     | {
-        "noise": number(0),
+        "noise": NOISE,
         "method": one_of(*METHODS),
         "mean": Either((one_of("zero", "constant", "linear"), number())),
         "mean_reason": TEXT,

@@ -35,7 +35,8 @@ from mercer.estimators.state import (
     read_training_data,
     remember_features,
 )
-from mercer.kernels import from_dict_at, to_dict
+from mercer.kernels import to_dict
+from mercer.kernels.serialize import from_dict_at
 from mercer.solvers.choose import LOSS_SOLVERS
 
 COMMON = POINTS | {

@@ -33,7 +33,8 @@ from mercer.estimators.state import (
     read_training_data,
     remember_features,
 )
-from mercer.kernels import from_dict, from_dict_at, to_dict
+from mercer.kernels import from_dict, to_dict
+from mercer.kernels.serialize import from_dict_at
 from mercer.selection import Tuned
 from mercer.solvers import SOLVERS
 from mercer.solvers.choose import LANDMARK_SOLVERS

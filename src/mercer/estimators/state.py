@@ -31,7 +31,8 @@ from mercer.core.kinds import (
 from mercer.core.results import SolverReport
 from mercer.estimators.data import Seen, TrainingData
 from mercer.estimators.saved_params import PARAMS, PLACE
-from mercer.kernels import Kernel, from_dict, from_dict_at, to_dict
+from mercer.kernels import Kernel, from_dict, to_dict
+from mercer.kernels.serialize import from_dict_at
 from mercer.processes.priors import PRIORS
 from mercer.selection import AlphaPath
 

@@ -11,7 +11,7 @@ from mercer.kernels.objects import Callable, Precomputed
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.properties import Properties
 from mercer.kernels.registry import as_kernel, kernel_from_name
-from mercer.kernels.serialize import from_dict, from_dict_at, to_dict
+from mercer.kernels.serialize import from_dict, to_dict
 from mercer.kernels.spectrum import Spectrum
 from mercer.kernels.stationary import ExponentialPower, Gaussian, InverseMultiquadric, Laplace, RationalQuadratic
 from mercer.kernels.warps import FeatureMap, Subspace
@@ -44,7 +44,6 @@ __all__ = [
     "WhiteNoise",
     "as_kernel",
     "from_dict",
-    "from_dict_at",
     "kernel_from_name",
     "resolve",
     "to_dict",

@@ -53,6 +53,7 @@ SAVED: dict[str, type[Kernel]] = {
 
 MAX_DEPTH = 150
 MAX_ENTRIES = 100_000
+SMALLEST = 1e-300
 
 
 def to_dict(kernel: Kernel) -> dict[str, Any]:
@@ -156,9 +157,11 @@ def _value(value: Any, where: str, depth: int) -> Any:
             )
         if not all(isinstance(entry, int | float | str) for entry in value):
             raise ModelFileError(f"{where} in the model file must list numbers or names, got {_short(value)}.")
-        return tuple(value)
+        return tuple(_value(entry, where, depth) for entry in value)
     if isinstance(value, str):
         return math.inf if value == "inf" else value
+    if isinstance(value, float) and 0 < abs(value) < SMALLEST:
+        raise ModelFileError(f"{where} in the model file is {value}, too small for float64 to compute with.")
     if isinstance(value, bool | int | float):
         return value
     raise ModelFileError(f"{where} in the model file is {_short(value)}, which is no parameter of a kernel.")
