@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -18,10 +18,14 @@ FLOATS = (torch.float32, torch.float64)
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A sample: an (n, d) tensor with optional column names, or a list of any objects."""
+    """A sample: an (n, d) tensor with optional column names, or a list of any objects.
+
+    `borrowed` where the memory belongs to somebody else, who may write into it.
+    """
 
     values: Any
     names: tuple[str, ...] | None = None
+    borrowed: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -33,9 +37,21 @@ class Points:
     def take(self, index: slice | Tensor) -> Points:
         """Rows at `index`, with the same names."""
         if self.is_tensor:
-            return Points(self.values[index], self.names)
+            return Points(self.values[index], self.names, self.borrowed and isinstance(index, slice))
         rows = range(len(self))[index] if isinstance(index, slice) else index.tolist()
-        return Points([self.values[i] for i in rows], self.names)
+        return Points([self.values[i] for i in rows], self.names, self.borrowed)
+
+    def owned(self) -> Points:
+        """The same in memory of its own; objects are copied where they are arrays."""
+        if not self.borrowed:
+            return self
+        values = self.values.clone() if self.is_tensor else list(map(_copied, self.values))
+        return replace(self, values=values, borrowed=False)
+
+    @property
+    def borrowed_bytes(self) -> int:
+        """What `owned` takes for a table."""
+        return self.values.numel() * self.values.element_size() if self.borrowed and self.is_tensor else 0
 
 
 def as_points(X: Any, name: str = "X", *, objects: bool = False) -> Points:
@@ -50,11 +66,35 @@ def as_points(X: Any, name: str = "X", *, objects: bool = False) -> Points:
         raise InputTypeError(f"{name} is a sparse matrix; mercer needs dense data: pass {name}.toarray().")
     frame = _frame(X, name)
     if objects and not _is_table(X, frame):
-        return Points(_object_list(X, frame, name))
+        return Points(_object_list(X, frame, name), borrowed=True)
     if isinstance(X, Tensor):
-        return Points(_check_matrix(_check_tensor(X, name), name))
+        return Points(_check_matrix(_check_tensor(X, name), name), borrowed=X.dtype in FLOATS)
     array = _plain_array(X, name) if frame is None else _frame_array(frame, name)
-    return Points(_check_matrix(_tensor_from_numpy(array, name), name), column_names(X))
+    values = _check_matrix(_tensor_from_numpy(array, name), name)
+    return Points(values, column_names(X), is_borrowed(values.numpy(), X))
+
+
+def is_borrowed(array: np.ndarray, X: Any) -> bool:
+    """Whether an array that was made of X may be the memory of X.
+
+    >>> X = np.zeros((2, 2))
+    >>> is_borrowed(X[1:], X), is_borrowed(X.copy(), X), is_borrowed(np.asarray([[1.0]]), [[1.0]])
+    (True, False, False)
+    """
+    if isinstance(X, np.ndarray):
+        return np.may_share_memory(array, X)
+    if isinstance(X, list | tuple):
+        return False
+    frame = _frame(X, "X")
+    if frame is None:
+        return array.base is not None  # a view of what only X knows
+    return any(np.may_share_memory(array, column.to_numpy()) for column in frame.iter_columns())
+
+
+def _copied(item: Any) -> Any:
+    if isinstance(item, np.ndarray):
+        return item.copy()
+    return item.clone() if isinstance(item, Tensor) else item
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:

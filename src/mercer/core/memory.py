@@ -96,6 +96,19 @@ def require(needed: float, budget: int, what: str, advice: str = "") -> None:
         raise MemoryBudgetError(f"{message} {advice}".rstrip())
 
 
+def budget_beside(value: Any, taken: int, what: str) -> Any:
+    """The budget that is left where `taken` bytes of it go to `what`; None stays None.
+
+    >>> budget_beside("1 KiB", 24, "a copy"), budget_beside(None, 24, "a copy")
+    (1000, None)
+    """
+    given = parse_budget(value)
+    if given is None or not taken:
+        return value
+    require(taken + 1, given, what, "Use a larger memory_budget.")
+    return given - taken
+
+
 def give_back() -> None:
     """Return memory that has been freed to the system: allocators keep it for later, and it counts as used till then.
 

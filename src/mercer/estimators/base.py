@@ -10,7 +10,9 @@ from typing import Any, Self, TypeVar, cast
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
+from mercer.core.memory import budget_beside
 from mercer.core.persistence import save
 from mercer.core.report import Report
 from mercer.kernels import Kernel, as_kernel
@@ -25,7 +27,9 @@ def all_or_nothing(method: Method) -> Method:
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            return method(self, *args, **kwargs)
+            result = method(self, *args, **kwargs)
+            vars(self).pop("_copied", None)
+            return result
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
@@ -38,6 +42,9 @@ class KernelEstimator(BaseEstimator):
     """An estimator with a `kernel` parameter: a `Kernel`, a name or a function of two points."""
 
     kernel: Any
+    memory_budget: Any = None
+
+    _copied: int = 0  # bytes of the rows that the fit under way has copied to keep them
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__length_scale=2.0` replaces the frozen kernel by a changed copy."""
@@ -60,6 +67,17 @@ class KernelEstimator(BaseEstimator):
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         raise NotImplementedError
+
+    def _own(self, rows: Points) -> Points:
+        """Rows that the model keeps, in memory that no caller writes into."""
+        self._copied = rows.borrowed_bytes
+        self._budget()
+        return rows.owned()
+
+    def _budget(self, rows: Points | None = None) -> Any:
+        """The memory budget that is left beside a copy of the rows."""
+        taken = self._copied if rows is None else rows.borrowed_bytes
+        return budget_beside(self.memory_budget, taken, "a copy of the rows, which the model keeps,")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

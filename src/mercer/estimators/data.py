@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite, checked_values, refuse_masked
+from mercer.core.arrays import Points, as_points, check_finite, checked_values, is_borrowed, refuse_masked
 from mercer.core.engines import Engine, sample_with
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rows import RowSource
@@ -68,6 +68,11 @@ class TrainingData:
         values = self.rows.values
         dtype, device = (values.dtype, values.device) if self.rows.is_tensor else (None, torch.device("cpu"))
         return Seen(len(self.rows), self.targets.shape[1], total, self.one_target, self.torch_in, dtype, device)
+
+    @property
+    def n_positive(self) -> int:
+        """The number of rows of positive weight."""
+        return len(self.rows) if self.weights is None else int((self.weights > 0).sum())
 
     def positive(self, pairwise: bool) -> tuple[TrainingData, Tensor | None]:
         """The rows of positive weight and their places, or all rows and None; `pairwise` rows are a square matrix."""
@@ -146,7 +151,7 @@ def prediction_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: 
     if isinstance(X, Tensor):
         return tensor_rows(estimator, X, reset=reset)
     rows = _array_rows(estimator, X, reset=reset)
-    return rows if reset else Points(rows.values)
+    return rows if reset else replace(rows, names=None)
 
 
 def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
@@ -154,7 +159,9 @@ def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     refuse_masked(X, "X")
     array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
     names = getattr(estimator, "feature_names_in_", None)
-    return Points(as_points(array).values, None if names is None else tuple(names))
+    rows = as_points(array)
+    borrowed = rows.borrowed and is_borrowed(array, X)
+    return Points(rows.values, None if names is None else tuple(names), borrowed)
 
 
 def check_kernel_values(kernel: Kernel, rows: Points, first: int = 0) -> None:
@@ -199,7 +206,7 @@ def _tensor_targets(y: Any, n_rows: int) -> Tensor:
     if y.ndim not in (1, 2) or len(y) != n_rows:
         raise InputError(f"y has shape {tuple(y.shape)} but X has {n_rows} rows.")
     check_finite(y, "y")
-    return y.to(torch.float64)
+    return y.to(torch.float64, copy=True)
 
 
 def _numpy_targets(y: Any) -> Tensor:

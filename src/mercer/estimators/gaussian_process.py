@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -154,6 +155,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         self._check_settings()
         data = training_data(self, as_kernel(self.kernel), X, y, None)
         shared, row_noise = self._checked_noise(len(data.rows))
+        data = replace(data, rows=self._own(data.rows))
         self._seen, self._seed = data.seen, as_seed(self.random_state)
         self._fit(data, shared, row_noise)
         return self

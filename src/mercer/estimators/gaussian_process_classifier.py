@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -151,6 +152,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         data = training_data(self, as_kernel(self.kernel), X, codes.astype(np.float64), None)
         if len(classes) < 2:
             raise InputError(f"y has one class, {classes.tolist()[0]!r}: a classifier needs at least two classes.")
+        data = replace(data, rows=self._own(data.rows))
         self.classes_, self._seen, self._seed = classes, data.seen, as_seed(self.random_state)
         pairwise = as_kernel(self.kernel).domain == "matrix"
         observations = Observations(data.rows, data.targets, square=pairwise).to(self._place().device)
@@ -276,7 +278,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         seen = self._seen
         device = choose_device(self.device, torch.empty(0, device=seen.device) if seen.torch_in else None)
         dtype = torch.float64 if self.dtype == "auto" else choose_dtype(self.dtype)
-        return Placement(device, dtype, self.memory_budget)
+        return Placement(device, dtype, self._budget())
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return labels_state(self)

@@ -229,8 +229,8 @@ class GaussianProcessModel(KernelEstimator):
         device = choose_device(self.device, torch.empty(0, device=seen.device) if seen.torch_in else None)
         if self.dtype == "auto":
             single = method != "exact" and seen.dtype == torch.float32
-            return Placement(device, torch.float32 if single else torch.float64, self.memory_budget)
-        return Placement(device, choose_dtype(self.dtype), self.memory_budget)
+            return Placement(device, torch.float32 if single else torch.float64, self._budget())
+        return Placement(device, choose_dtype(self.dtype), self._budget())
 
     def _std(self, rows: Points, latent: bool) -> Tensor:
         """Deviations (m,) or (m, t) in the units of the targets."""
@@ -308,7 +308,7 @@ class GaussianProcessModel(KernelEstimator):
 def check_variances(values: Any, name: str, n: int) -> Tensor:
     """Variances as finite float64 numbers >= 0: one for n = 0, else one for each of n rows."""
     try:
-        array = torch.from_numpy(np.array(values, dtype=np.float64))
+        array = torch.from_numpy(np.asarray(values, dtype=np.float64)).clone()
     except (TypeError, ValueError):
         raise InputTypeError(f'{name}={values!r}: give "learn", a variance >= 0 or one for each row.') from None
     if array.shape != ((n,) if n else ()):

@@ -203,7 +203,8 @@ class KernelPCA(MapTransformer):
                 "max_iter": self.max_iter,
                 "seed": self._seed,
             }
-            found = principal_subspace(kernel, rows, count, center=self.center, **options, **place)
+            rows = self._own(rows)
+            found = principal_subspace(kernel, rows, count, center=self.center, **options, **self._place(rows))
         else:
             found = self._on_landmarks(kernel, rows, count, place)
         self._keep(found)
@@ -244,7 +245,7 @@ class KernelPCA(MapTransformer):
     def _place(self, rows: Points) -> dict[str, Any]:
         like = rows.values if self._torch_in else None
         device = choose_device(self.device, like) if rows.is_tensor else torch.device("cpu")
-        return {"device": device, "memory_budget": self.memory_budget}
+        return {"device": device, "memory_budget": self._budget()}
 
     def _as_given(self, values: Any) -> Any:
         return values if self._torch_in or not isinstance(values, Tensor) else values.cpu().numpy()

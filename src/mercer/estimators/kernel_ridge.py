@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import checked_values, restore
+from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.engines import using_engine
 from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
@@ -169,7 +170,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         self._resolve_kernel(kernel, data, alpha)
         started = time.perf_counter()
         if solver in SOLVERS:
-            self._data = whole
+            self._data = whole = replace(whole, rows=self._own(whole.rows))
             fitted = fit_rows(self, whole, alpha, alphas, solver)
         else:
             fitted = fit_few(self, data, alpha, alphas, solver)
@@ -257,7 +258,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         check_is_fitted(self)
         if isinstance(self._expansion, Features):
             raise AttributeError("random features are not functions of the kernel's RKHS; use predict.")
-        return RKHSFunction(self.kernel_, self.X_fit_, self.dual_coef_)
+        return RKHSFunction(self.kernel_, Points(self._expansion.points.values), self.dual_coef_)
 
     @property
     def loo_predictions_(self) -> Any:

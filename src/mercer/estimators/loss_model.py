@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,7 @@ class LossModel(KernelEstimator):
         """Fit all columns; gives back predictions for rows left out where the fit had to make them anyway."""
         started = time.perf_counter()
         alpha = checked_loss_alpha(self.alpha)
-        problem, reason = self._begin(kernel, whole)
+        whole, problem, reason = self._begin(kernel, whole)
         options = self._options()
         path = out = None
         objectives = objectives_of(problem.data, 1.0 if isinstance(alpha, str) else alpha)
@@ -145,14 +145,18 @@ class LossModel(KernelEstimator):
         self._keep(problem, minima, objectives[0].loss, reason, time.perf_counter() - started)
         return problem, minima, out
 
-    def _begin(self, kernel: Kernel, whole: TrainingData) -> tuple[Problem, str]:
-        data, places = whole.positive(kernel.domain == "matrix")
+    def _begin(self, kernel: Kernel, whole: TrainingData) -> tuple[TrainingData, Problem, str]:
+        """The data as the model keeps them, the problem, and why it is solved where it is."""
         self._seen, self._seed = whole.seen, as_seed(self.random_state)
         m = check_landmarks(self.landmarks, self.n_landmarks)
-        self._where, reason = choose_for_loss(len(data.rows), self.solver, self.memory_budget, self._device(), m)
+        n, budget = whole.n_positive, self._budget(whole.rows)
+        self._where, reason = choose_for_loss(n, self.solver, budget, self._device(), m)
+        if self._where != "nystrom":
+            whole = replace(whole, rows=self._own(whole.rows))
+        data, places = whole.positive(kernel.domain == "matrix")
         self.kernel_ = resolve(kernel.bind(data.rows.names), data.rows, data.weights, seed=self._seed)
         check_kernel_values(self.kernel_, whole.rows)
-        return self._problem(data, places, len(whole.rows), whole.rows), reason
+        return whole, self._problem(data, places, len(whole.rows), whole.rows), reason
 
     def _problem(self, data: TrainingData, places: Tensor | None, n_rows: int, all_rows: Points) -> Problem:
         place = self._place()
@@ -216,7 +220,7 @@ class LossModel(KernelEstimator):
     @property
     def function_(self) -> RKHSFunction:
         """The fitted function without its intercept, an element of the RKHS."""
-        return RKHSFunction(self.kernel_, self.X_fit_, self.dual_coef_)
+        return RKHSFunction(self.kernel_, Points(self._centres.points.values), self.dual_coef_)
 
     @property
     def support_(self) -> np.ndarray:
@@ -247,7 +251,7 @@ class LossModel(KernelEstimator):
             dtype = torch.float32 if single else torch.float64
         else:
             dtype = choose_dtype(self.dtype)
-        return Placement(self._device(), dtype, self.memory_budget)
+        return Placement(self._device(), dtype, self._budget())
 
     def _device(self) -> torch.device:
         seen = self._seen

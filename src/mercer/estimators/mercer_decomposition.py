@@ -143,6 +143,7 @@ class MercerDecomposition(FeatureTransformer):
 
     def _made(self, kernel: Kernel, rows: Points) -> KernelProjection:
         count = None if self.n_components is None else checked_count(self.n_components, "n_components")
+        rows = self._own(rows)
         options: dict[str, Any] = {
             "solver": self.solver,
             "tol": self.tol,
@@ -170,7 +171,7 @@ class MercerDecomposition(FeatureTransformer):
     def _place(self, rows: Points) -> dict[str, Any]:
         like = rows.values if self._torch_in else None
         device = choose_device(self.device, like) if rows.is_tensor else torch.device("cpu")
-        return {"device": device, "memory_budget": self.memory_budget}
+        return {"device": device, "memory_budget": self._budget()}
 
     def _as_given(self, values: Tensor) -> Any:
         return values if self._torch_in else values.cpu().numpy()

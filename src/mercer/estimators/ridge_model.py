@@ -115,7 +115,7 @@ class RidgeModel(KernelEstimator):
             self._seen = replace(self._seen, n_rows=streamed.n_rows)
             n, solver = streamed.n_rows, self._streamed_solver(alpha, landmarks)
         few = {"n_landmarks": landmarks, "n_features": self.n_features}
-        budget, device = self.memory_budget, self._device()
+        budget, device = self._budget(whole.rows), self._device()
         self._solver, reason = choose(n, t, alpha, solver, budget, device, **few)
         if solver == "auto" and self._solver == "nystrom" and landmarks is None and self._domain() == "matrix":
             # a matrix has no rows to choose landmarks from: an error that says what would fit
@@ -304,7 +304,7 @@ class RidgeModel(KernelEstimator):
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
         if solver == "pcg":
-            options["memory_budget"] = self.memory_budget
+            options["memory_budget"] = self._budget()
         if solver == "falkon":
             options["refine"] = self.dtype == "auto"
             options["among_rows"] = isinstance(self.landmarks, str)
@@ -327,7 +327,7 @@ class RidgeModel(KernelEstimator):
             dtype = torch.float32 if single else torch.float64
         else:
             dtype = choose_dtype(self.dtype)
-        return Placement(self._device(), dtype, self.memory_budget)
+        return Placement(self._device(), dtype, self._budget())
 
     def _device(self) -> torch.device:
         seen = self._seen

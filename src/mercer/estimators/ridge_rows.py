@@ -25,6 +25,9 @@ from mercer.solvers.system import near_one
 if TYPE_CHECKING:
     from mercer.estimators.ridge_model import RidgeModel
 
+EVALUATED_ONCE = 2**22
+"""Bytes up to which iterations keep the Gram matrix: as large as one of the tiles that their products work on."""
+
 
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
@@ -47,11 +50,13 @@ def fit_rows(model: RidgeModel, data: TrainingData, alpha: Any, alphas: Tensor |
     system, note = model._system(), ""
     if is_unproven(model.kernel_):
         system, note = _looked_at(model, system, solver)
+    elif solver in ITERATIVE:
+        system = _kept_where_small(model, system)
     path = loo = spectrum = None
     if isinstance(alpha, str):
         spectrum = Eigh().prepare(system.operator)
         some = system.data
-        path = select_alpha(spectrum, some.targets, some.weights, alphas, alpha, model.memory_budget)
+        path = select_alpha(spectrum, some.targets, some.weights, alphas, alpha, model._budget())
         alpha = path.alpha
         loo = system.spread(loo_predictions(spectrum, some.targets, some.weights, alpha))
     if spectrum is not None and solver == "eigh":
@@ -81,6 +86,14 @@ def _judged(solution: Solution, data: TrainingData, tol: float) -> Solution:
         return replace(solution, error_bound=bound)
     words = "; ".join(filter(None, [solution.reason, far_words(bound)]))
     return replace(solution, error_bound=bound, converged=False, reason=words)
+
+
+def _kept_where_small(model: RidgeModel, system: RidgeSystem) -> RidgeSystem:
+    """The system with a matrix that is evaluated once, where it is no larger than a tile and fits the budget."""
+    place, matrix = model._place(), 8 * len(system.data.rows) ** 2
+    if matrix > EVALUATED_ONCE or 2 * matrix > resolve_budget(place.memory_budget, place.device):
+        return system
+    return replace(system, operator=Stored(system.operator.dense()))
 
 
 def _looked_at(model: RidgeModel, system: RidgeSystem, solver: str) -> tuple[RidgeSystem, str]:

@@ -38,10 +38,9 @@ class RKHSFunction:
         \qquad f(x) = \langle f, k(x, \cdot) \rangle.
 
     Functions of one kernel add, subtract and scale. `coef` has shape (n,), or (n, t) for t functions at once: then
-    values have shape (m, t), and inner products, norms and distances are arrays of t numbers. Those are of the kind
-    of `coef`: floats and numpy arrays, or tensors, through which gradients flow. X and `coef` are kept without a
-    copy: do not write into them. The noise of a `WhiteNoise` kernel belongs to the rows of a sample, not to points,
-    and takes no part.
+    values have shape (m, t), and inner products, norms and distances are arrays of t numbers. Those are of the kind of
+    `coef`: floats and numpy arrays, or tensors, through which gradients flow. The noise of a `WhiteNoise` kernel
+    belongs to the rows of a sample, not to points, and takes no part.
 
     References: Aronszajn, *Theory of reproducing kernels*, 1950.
 
@@ -60,7 +59,7 @@ class RKHSFunction:
         if not isinstance(kernel, Kernel):
             raise InputTypeError(f"kernel={kernel!r}: expected a kernel such as mercer.kernels.Gaussian().")
         self._kernel = kernel
-        self._centres = kernel.points(X, "X")
+        self._centres = kernel.points(X, "X").owned()
         if len(self._centres) == 0:
             raise InputError("X has no rows; a function needs at least one centre.")
         self._weights, self._single = _weights(coef, self._centres)
@@ -364,7 +363,7 @@ def _weights(coef: Any, centres: Points) -> tuple[Tensor, bool]:
     if len(array) != len(centres):
         raise InputError(f"coef has {len(array)} rows but X has {len(centres)}; each centre needs its coefficient.")
     single = array.ndim == 1
-    weights = as_points(array.reshape(-1, 1) if single else array, "coef").values
+    weights = as_points(array.reshape(-1, 1) if single else array, "coef").owned().values
     return weights.to(centres.values.device) if centres.is_tensor else weights, single
 
 

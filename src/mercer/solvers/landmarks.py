@@ -190,7 +190,7 @@ def _choose_from(
 
 
 def _given(how: Any, kernel: Kernel, X: Points) -> Landmarks:
-    points = kernel.points(how, "landmarks")
+    points = kernel.points(how, "landmarks").owned()
     if points.is_tensor and X.is_tensor:
         if points.values.shape[1] != X.values.shape[1]:
             raise InputError(f"landmarks have {points.values.shape[1]} columns but X has {X.values.shape[1]}.")
