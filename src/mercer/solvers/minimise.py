@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
 
 from mercer.core.losses import PiecewiseLinear
 from mercer.solvers.dual import Dual
-from mercer.solvers.newton import Minimum, Newton
+from mercer.solvers.newton import ROUNDING, Minimum, Newton
 from mercer.solvers.objective import Objective, Span
 
 COARSE = 1e-4
@@ -44,5 +45,19 @@ def minimise(
             near = warm.fitted
     start: tuple[Tensor | None, Tensor | None] = (None, None) if warm is None else (warm.value, warm.intercept)
     if smooth:
-        return Newton(**options).solve(span, objective, *start, near)
-    return Dual(**options).solve(span, objective, *start, None if warm is None else warm.dual)
+        return in_the_middle(objective, Newton(**options).solve(span, objective, *start, near))
+    dual = None if warm is None else warm.dual
+    return in_the_middle(objective, Dual(**options).solve(span, objective, *start, dual))
+
+
+def in_the_middle(objective: Objective, found: Minimum) -> Minimum:
+    """A minimum with the middle of its intercepts where more than one is best, so that it mirrors mirrored targets."""
+    loss = objective.loss
+    if not objective.intercept or loss.joint or loss.quadratic or not loss.convex:
+        return found
+    plain = found.fitted - found.intercept
+    b = objective.best_intercept(plain)
+    change = objective.loss_sum(plain + b) - objective.loss_sum(found.fitted)
+    if not change <= ROUNDING * abs(found.objective):
+        return found
+    return replace(found, intercept=b, fitted=plain + b, objective=found.objective + change)

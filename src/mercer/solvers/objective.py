@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +18,9 @@ BISECTIONS = 100
 
 SAME = 1e-14
 """Intercepts and slopes this close, relative to their scale, are equal up to rounding."""
+
+NEXT = 1e-9
+"""A loss that does not change over this share of the reach of intercepts has more than one best intercept."""
 
 BLOCKS = 2**14
 """Second derivatives of a joint loss that are decomposed at a time: a GPU takes half a megabyte for each."""
@@ -139,7 +143,7 @@ class Objective:
         return self.gradient(at) + root.apply(root.transposed(f - at)), root
 
     def best_intercept(self, f: Tensor) -> Tensor:
-        """For each column the b that minimises the loss of f + b; 0 if that is not convex."""
+        """For each column the middle of the b that minimise the loss of f + b; 0 if that is not convex."""
         if not self.intercept or self.loss.joint or not self.loss.convex:
             return f.new_zeros(f.shape[1])
         if isinstance(self.loss, PiecewiseLinear):
@@ -156,7 +160,24 @@ class Objective:
             b = b + before
             if bool((before.abs() <= SAME * reach).all()):
                 break
-        return b
+        return b + (self._flat_until(f + b, reach) - self._flat_until(f + b, -reach)) / 2
+
+    def _flat_until(self, f: Tensor, reach: float) -> Tensor:
+        """How far from f towards f + reach, in each column, the loss stays what it is; 0 where it never changes."""
+        zero = f.new_zeros(f.shape[1])
+        near, far = zero, zero + abs(reach)
+        if not bool(self._is_flat(f + NEXT * reach).any()) or bool(self._is_flat(f + reach).any()):
+            return zero
+        for _ in range(BISECTIONS):
+            middle = (near + far) / 2
+            flat = self._is_flat(f + math.copysign(1.0, reach) * middle)
+            near, far = torch.where(flat, middle, near), torch.where(flat, far, middle)
+        return near
+
+    def _is_flat(self, f: Tensor) -> Tensor:
+        """For each column whether the slopes of the losses cancel, up to rounding."""
+        slopes = self.gradient(f)
+        return slopes.sum(0).abs() <= SAME * slopes.abs().sum(0)
 
     def _best_kink(self, loss: PiecewiseLinear, f: Tensor) -> Tensor:
         """The middle of the intercepts of least loss: the slope of the sum rises through zero at one kink or two."""
