@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from mercer import KernelRegressor
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.losses import LOSSES, EpsilonInsensitive, Hinge, Huber, Loss, PiecewiseLinear, Quantile, get_loss
 
@@ -190,3 +191,48 @@ def test_a_loss_that_cannot_be_minimised_is_refused(loss, error, words):
     y = torch.linspace(-2, 2, 5).double().unsqueeze(1)
     with pytest.raises(error, match=words):
         loss.check(y, torch.zeros_like(y))
+
+
+def of_pairs(self, y, f):
+    return torch.nn.functional.softplus(-(y - y.T) * (f - f.T)).mean(1, keepdim=True)
+
+
+def of_proportional_hazards(self, y, f):
+    at_risk = torch.where(y >= y.T, f, -torch.inf)
+    return torch.logsumexp(at_risk, 0).unsqueeze(1) - f
+
+
+COUPLED = {
+    "pairs": of_pairs,
+    "proportional hazards": of_proportional_hazards,
+    "mean of all": lambda self, y, f: (y - f).square().mean().expand_as(y),
+    "neighbours": lambda self, y, f: (y - f).square() + (f - f.roll(1, 0)).square(),  # unseen where f is the same
+    "number of rows": lambda self, y, f: (y - f).square() / len(y),
+    "scale of y": lambda self, y, f: ((y - f) / y.std(correction=0)).square(),
+    "softmax over rows": lambda self, y, f: -f.log_softmax(0) * y.abs(),
+    "one number for each row": lambda self, y, f: (y - f).square() * torch.arange(1.0, 8.0).to(y).unsqueeze(1),
+}
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_a_loss_that_couples_rows_is_refused(name):
+    y = torch.tensor([0.3, -1.0, 2.0, 0.7, -0.2, 1.1, 5.0]).double().unsqueeze(1)
+    with pytest.raises(InputError, match="depends on other rows.*cannot be used"):
+        own(value=COUPLED[name]).check(y, torch.zeros_like(y))
+
+
+def test_a_loss_that_couples_rows_is_refused_by_fits():
+    X = np.linspace(0, 1, 12).reshape(-1, 1)
+    for alpha in (1.0, "auto"):
+        with pytest.raises(InputError, match="depends on other rows"):
+            KernelRegressor("gaussian", loss=own(value=of_pairs), alpha=alpha).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_single_rows_are_taken_at_any_size_of_the_targets(name, size):
+    loss = get_loss(name)
+    y = torch.arange(6).double() % 3 if loss.joint else targets_of(loss, 6).unsqueeze(1)
+    if not loss.joint and not loss.name.startswith(("logistic", "hinge", "squared_hinge")):
+        y = size * y
+    loss.check(y, torch.zeros(6, 3 if loss.joint else 1).double())
