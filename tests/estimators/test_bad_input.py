@@ -170,7 +170,7 @@ def test_precomputed_matrices_of_the_wrong_shape_or_not_kernels():
 
 
 def test_a_gram_matrix_that_cannot_fit_the_budget_says_what_would():
-    with pytest.raises(MemoryBudgetError, match=r"memory budget is 1\.0 MiB.*[Aa]t most \d+ rows"):
+    with pytest.raises(MemoryBudgetError, match=r"memory budget is 992\.8 KiB.*[Aa]t most \d+ rows"):  # beside a copy
         KernelRidge(solver="cholesky", memory_budget="1MiB").fit(np.ones((2000, 2)), np.ones(2000))
     with pytest.raises(MemoryBudgetError, match="solver='pcg' needs no matrix"):
         KernelRidge(alpha="loo", solver="eigh", memory_budget="1MiB").fit(np.ones((2000, 2)), np.ones(2000))

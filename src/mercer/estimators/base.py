@@ -15,6 +15,7 @@ from mercer.core.errors import MercerError
 from mercer.core.memory import budget_beside
 from mercer.core.persistence import save
 from mercer.core.report import Report
+from mercer.estimators.parameters import check_parameters
 from mercer.kernels import Kernel, as_kernel
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -27,6 +28,7 @@ def all_or_nothing(method: Method) -> Method:
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
+            self._check_parameters()
             result = method(self, *args, **kwargs)
             vars(self).pop("_copied", None)
             return result
@@ -67,6 +69,9 @@ class KernelEstimator(BaseEstimator):
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
 
     def _own(self, rows: Points) -> Points:
         """Rows that the model keeps, in memory that no caller writes into."""

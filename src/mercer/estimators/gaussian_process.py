@@ -152,7 +152,6 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these."""
-        self._check_settings()
         data = training_data(self, as_kernel(self.kernel), X, y, None)
         shared, row_noise = self._checked_noise(len(data.rows))
         data = replace(data, rows=self._own(data.rows))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.devices import choose_device, choose_dtype
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputError
 from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
@@ -147,7 +147,6 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyperparameters from rows X (n, d) and labels y (n,), and condition on these."""
-        self._check_settings()
         classes, codes = encoded(y)
         data = training_data(self, as_kernel(self.kernel), X, codes.astype(np.float64), None)
         if len(classes) < 2:
@@ -215,16 +214,6 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         return probabilities_plot(self, X, y, ax)
 
     # Private
-
-    def _check_settings(self) -> None:
-        for name, least in (("n_restarts", 0), ("max_iter", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name}={value!r}: must be an integer >= {least}.")
-        for name in ("bounds", "priors"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, dict):
-                raise InputTypeError(f'{name}={value!r}: give a dictionary by parameter, such as {{"factor": ...}}.')
 
     def _start(self, rows: Points, pairwise: bool) -> Hyperparameters:
         """The kernel at its start, in the units of the data, and the box it may move in."""

@@ -91,22 +91,11 @@ class GaussianProcessModel(KernelEstimator):
             return float(check_variances(noise, "noise", 0)), None
         return 0.0, check_variances(noise, "noise", n)
 
-    def _check_settings(self) -> None:
-        for name, least, optional in (("n_restarts", 0, False), ("max_iter", 1, False), ("n_learn", 2, True)):
-            value = getattr(self, name)
-            if optional and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name}={value!r}: must be an integer >= {least}{' or None' * optional}.")
-        if not isinstance(self.optimize, bool | np.bool_):
-            raise InputTypeError(f"optimize={self.optimize!r}: must be True or False.")
-        if self.method != "auto" and self.method not in METHODS:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.method, str) or self.method not in ("auto", *METHODS):
             known = ", ".join(map(repr, ("auto", *METHODS)))
             raise InputError(f"method={self.method!r} is unknown; the methods are {known}.")
-        for name in ("bounds", "priors"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, dict):
-                raise InputTypeError(f'{name}={value!r}: give a dictionary by parameter, such as {{"noise": ...}}.')
 
     def _start(self, data: Observations, shared: float | None) -> Hyperparameters:
         """Kernel and noise at their start, in the units of the data, and the box they may move in."""

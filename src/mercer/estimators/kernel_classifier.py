@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.arrays import checked_values, restore
-from mercer.core.errors import InputError, MercerError
+from mercer.core.errors import InputError
 from mercer.core.losses import Loss, Multinomial, PiecewiseLinear, Squared, get_loss
 from mercer.core.persistence import register
 from mercer.core.report import Report
@@ -132,7 +132,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
         """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
         kernel = as_kernel(self.kernel)
         loss = self._checked_loss()
-        classes, codes = _encoded(y)
+        classes, codes = encoded(y)
         whole = training_data(self, kernel, X, codes.astype(np.float64), sample_weight)
         whole = self._weighted(whole, classes, codes)
         self.classes_ = classes
@@ -268,20 +268,6 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
         return classifier_from_state(cls, meta, arrays)
-
-
-def _encoded(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted classes and the code of each label, with a clear word on labels that cannot be sorted."""
-    try:
-        return encoded(y)
-    except MercerError:
-        raise
-    except (TypeError, ValueError) as error:
-        kinds = {type(label) for label in y} if np.ndim(y) == 1 else set()
-        if type(None) in kinds or (str in kinds and len(kinds) > 1):
-            names = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise InputError(f"y has labels of the types {names}: give labels of one type, none missing.") from error
-        raise
 
 
 def _signs(codes: Tensor, t: int) -> Tensor:

@@ -237,8 +237,6 @@ class KernelPCA(MapTransformer):
         self.explained_variance_ratio_ = self._as_given(values / total if total > 0 else torch.zeros_like(values))
 
     def _check_pre_image(self, kernel: Kernel) -> None:
-        if self.pre_image not in ("ridge", "fixed_point"):
-            raise InputError(f"pre_image={self.pre_image!r}: give 'ridge' or 'fixed_point'.")
         if self.pre_image == "fixed_point" and not isinstance(kernel, Gaussian):
             raise InputError(f"pre_image='fixed_point' is for a Gaussian kernel, not {kernel!r}; use 'ridge'.")
 

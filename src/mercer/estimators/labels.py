@@ -26,12 +26,22 @@ def encoded(y: Any) -> tuple[np.ndarray, np.ndarray]:
         if y.requires_grad:
             raise InputError("y requires grad, but fitting is not differentiable: pass y.detach().")
         y = y.detach().cpu().numpy()
+    _refuse_mixed(y)
     y = column_or_1d(y, warn=True)
     if y.dtype.kind in "fc":
         check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.reshape(-1)
+
+
+def _refuse_mixed(y: Any) -> None:
+    """Raise an error for labels of several types, which have no order and which numpy would turn into text."""
+    if isinstance(y, list | tuple) or getattr(y, "dtype", None) == np.dtype(object):
+        kinds = {type(label) for label in np.ravel(np.asarray(y, dtype=object))}
+        if type(None) in kinds or (any(issubclass(kind, str) for kind in kinds) and len(kinds) > 1):
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise InputError(f"y has labels of the types {names}: give labels of one type, none missing.")
 
 
 def decoded(codes: Tensor, classes: np.ndarray, like: Any) -> Any:

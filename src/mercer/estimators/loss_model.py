@@ -240,8 +240,6 @@ class LossModel(KernelEstimator):
         return checked_values(values + self._intercept.to(operator.device), "Predictions")
 
     def _options(self) -> dict[str, Any]:
-        if isinstance(self.tol, bool) or not isinstance(self.tol, int | float) or not 0 < self.tol < 1:
-            raise InputError(f"tol={self.tol!r}: must be a number > 0 and < 1.")
         callback = _print_residual if self.verbose else None
         return {"tol": float(self.tol), "max_iter": self.max_iter, "callback": callback}
 

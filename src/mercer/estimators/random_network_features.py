@@ -9,7 +9,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.persistence import register
 from mercer.estimators.state import float_array
-from mercer.estimators.transformer import FeatureTransformer, checked_draw, checked_scale
+from mercer.estimators.transformer import FeatureTransformer, checked_draw
 from mercer.features import NetworkMap
 from mercer.features.network import WideNetworkKernel, checked_activation
 from mercer.kernels import FeatureMap, Gaussian, Kernel
@@ -80,7 +80,7 @@ class RandomNetworkFeatures(FeatureTransformer):
     def _made(self, kernel: Kernel, rows: Points) -> NetworkMap:
         count = checked_draw(self.n_components, rows)
         checked_activation(self.activation)
-        scales = {name: checked_scale(getattr(self, name), name) for name in ("weight_scale", "bias_scale")}
+        scales = {name: float(getattr(self, name)) for name in ("weight_scale", "bias_scale")}
         self._note = f"hidden units with activation {self._activation_name()}"
         return NetworkMap.draw(rows.values.shape[1], count, self.activation, **scales, seed=self._seed)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -101,7 +100,6 @@ class RidgeModel(KernelEstimator):
                 f"checkpoint={self.checkpoint!r} is for rows that are read in parts: "
                 "wrap arrays in mercer.rows.ArrayRows."
             )
-        self._check_iterations()
         for name in ("dual_coef_", "X_fit_", "coef_", "features_"):
             self.__dict__.pop(name, None)
         self._data = self._sums = self._loo = None
@@ -168,13 +166,6 @@ class RidgeModel(KernelEstimator):
         m = given if given is not None else landmark_count(source.n_rows, None, "nystrom", self.memory_budget, "cpu")
         spread = isinstance(self.landmarks, str) and self.landmarks != "uniform"
         return max(FEWEST_SAMPLED, (POOL if spread else 1) * m)
-
-    def _check_iterations(self) -> None:
-        if isinstance(self.tol, bool) or not isinstance(self.tol, numbers.Real) or not 0 < self.tol < 1:
-            raise InputError(f"tol={self.tol!r}: must be a number > 0 and < 1.")
-        most = self.max_iter
-        if most is not None and (isinstance(most, bool) or not isinstance(most, numbers.Integral) or most < 1):
-            raise InputError(f"max_iter={most!r}: must be an integer >= 1, or None for the solver's own.")
 
     def _checked_landmarks(self) -> int | None:
         count = check_landmarks(self.landmarks, self.n_landmarks)

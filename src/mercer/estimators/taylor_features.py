@@ -77,8 +77,6 @@ class TaylorFeatures(FeatureTransformer):
 
     def _made(self, kernel: Kernel, rows: Points) -> TaylorMap:
         degree = self.degree
-        if isinstance(degree, bool) or not isinstance(degree, numbers.Integral) or degree < 0:
-            raise InputError(f"degree={degree!r}: must be an integer >= 0.")
         x = rows.values.detach().to("cpu", torch.float64)
         scale = torch.as_tensor(kernel.length_scale, dtype=torch.float64).expand(x.shape[1]).clone()
         made = TaylorMap.of(scale, int(degree), x.mean(0) if self.center else None)

@@ -60,7 +60,6 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the features for rows like those of X; y is ignored."""
-        self._check_order()
         kernel = self._given_kernel()
         rows = prediction_rows(self, kernel, X, reset=True)
         self._seed = as_seed(self.random_state)
@@ -113,7 +112,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
 
     # Shared
 
-    def _check_order(self) -> None:
+    def _check_parameters(self) -> None:
         size, second = self.leading
         given = getattr(self, size)
         if isinstance(given, str) or callable(given):
@@ -121,6 +120,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
             raise InputTypeError(
                 f"{size}={given!r} is not a number: write {name}({second}=...), or {name}({size}, {second})."
             )
+        super()._check_parameters()
 
     def _rows(self, X: Any) -> Points:
         return prediction_rows(self, self._fitted_kernel(), X)
@@ -206,13 +206,6 @@ def checked_draw(n_components: Any, rows: Points) -> int:
     advice = f"At most {budget // size:,} would fit."
     require(count * size, budget, f"n_components={count}: a draw of so many random features", advice)
     return count
-
-
-def checked_scale(value: Any, name: str) -> float:
-    """A finite number >= 0."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) < float("inf"):
-        raise InputError(f"{name}={value!r}: must be a finite number >= 0.")
-    return float(value)
 
 
 def _spread(rows: Points, most: int) -> Points:

@@ -72,7 +72,7 @@ class Sparse:
     def _count(self) -> int:
         if self.n_inducing is None:
             return N_INDUCING
-        if isinstance(self.n_inducing, bool) or not self.n_inducing >= 1:
+        if self.n_inducing < 1:
             raise InputError(f"n_inducing={self.n_inducing!r}: must be an integer >= 1, or None to choose.")
         return int(self.n_inducing)
 

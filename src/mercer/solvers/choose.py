@@ -60,7 +60,7 @@ def choose(
     """
     budget = resolve_budget(memory_budget, device)
     if solver == "auto":
-        kind = torch.device(device).type
+        kind = _kind(device)
         name, reason = _automatic(n, n_targets, alpha, budget, kind, n_landmarks, n_features)
     else:
         name, reason = _checked(solver, n_landmarks, n_features), f"asked for by solver={solver!r}"
@@ -149,6 +149,13 @@ def _automatic(
             f"chosen for {distinct} different alphas because an eigendecomposition does not fit in memory",
         )
     return "eigh", f"chosen because it is the cheapest for {distinct} different alphas"
+
+
+def _kind(device: torch.device | str) -> str:
+    kind = torch.device(device).type
+    if kind not in MOST_ROWS:
+        raise InputError(f'device={str(device)!r}: mercer computes on "cpu" and "cuda".')
+    return kind
 
 
 def _too_much(needed: int, budget: int) -> str:
@@ -243,7 +250,7 @@ def choose_for_loss(
         return "nystrom", f"landmarks because n_landmarks={n_landmarks} is given"
     if needed <= budget:
         return "dense", "the Gram matrix fits in memory"
-    most = MOST_ROWS[torch.device(device).type]
+    most = MOST_ROWS[_kind(device)]
     if n <= most:
         return "pcg", f"products from tiles because the Gram matrix {_too_much(needed, budget)}"
     return "nystrom", f"landmarks because {n:,} rows are more than the {most:,} of a full fit"

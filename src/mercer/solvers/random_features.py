@@ -90,7 +90,7 @@ class FourierFeatures:
             raise InputTypeError(f"n_features={n_features!r}: must be an integer >= 1.")
         if n_features < 1:
             raise InputError(f"n_features={n_features}: must be an integer >= 1.")
-        if method not in METHODS:
+        if not isinstance(method, str) or method not in METHODS:
             raise InputError(f"method={method!r}: give one of {', '.join(map(repr, METHODS))}.")
         measure = kernel.bind(X.names).spectral_measure(vectors(X).shape[1])
         if n_features == 1 and measure.constant > 0 and measure.amplitude > 0:
