@@ -26,7 +26,7 @@ from mercer.core.seeding import as_seed
 from mercer.estimators.alpha import checked_alpha, checked_alphas
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.data import check_features, prediction_rows, sampled_data, training_data
-from mercer.estimators.expansion import Features
+from mercer.estimators.expansion import Centres
 from mercer.estimators.influence import Influence, most_influential
 from mercer.estimators.ridge_few import RunningSums, choose_expansion, fit_few, fit_source
 from mercer.estimators.ridge_model import RidgeModel
@@ -256,7 +256,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
     def function_(self) -> RKHSFunction:
         """The fitted function, an element of the RKHS."""
         check_is_fitted(self)
-        if isinstance(self._expansion, Features):
+        if not isinstance(self._expansion, Centres):
             raise AttributeError("random features are not functions of the kernel's RKHS; use predict.")
         return RKHSFunction(self.kernel_, Points(self._expansion.points.values), self.dual_coef_)
 

@@ -24,6 +24,8 @@ ALIKE = 1e-9
 class Loss:
     """A function l(y, f) of a target and a prediction, applied to every element of two tensors of one shape.
 
+    The loss of a row depends on that row alone: fits add losses up, and leave rows out to choose alpha.
+
     One method, `value`, makes a loss of one's own; derivatives come from torch where they are not written down. A loss
     that is not convex says so with ``convex = False`` and is then minimised to a local solution.
 
