@@ -17,7 +17,7 @@ import mercer
 from mercer import KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MemoryBudgetError
-from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial, Precomputed, Spectrum
+from mercer.kernels import Callable, FeatureMap, Gaussian, Laplace, Linear, Polynomial, Precomputed, Spectrum
 from mercer.rows import ArrayRows, chunk_rows
 
 SOLVERS = ("cholesky", "eigh", "mixed_cholesky", "pcg", "eigenpro", "gd", "nystrom", "falkon", "random_features")
@@ -450,3 +450,26 @@ def test_leave_one_out_that_does_not_fit_says_what_does():
     model = KernelRidge(KERNEL, alpha=0.1, solver="pcg", memory_budget="10MiB").fit(rows, targets)
     with pytest.raises(MemoryBudgetError, match=r"leave-one-out of 1,500 rows.*plot\(X, y\)"):
         model.loo_predictions_  # noqa: B018
+
+
+@pytest.mark.parametrize("solver", ["gd", "eigenpro"])
+def test_iterations_evaluate_a_small_gram_matrix_once(solver):
+    calls = []
+
+    def counted(rows):
+        calls.append(len(rows))
+        return torch.cat([rows, rows**2, rows**3], dim=1)
+
+    X = np.linspace(0.1, 1.0, 12).reshape(-1, 2)
+    kernel = FeatureMap(counted)
+
+    def evaluations(max_iter):
+        calls.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = KernelRidge(kernel, alpha=1e-3, solver=solver, max_iter=max_iter, tol=1e-12).fit(X, X[:, 0])
+        return len(calls), model.n_iter_
+
+    (few, short), (many, long) = evaluations(1), evaluations(5)
+    assert long > short
+    assert many == few
