@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 import mercer
 from mercer import KernelClassifier, KernelRidge
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.core.losses import Logistic
 from mercer.kernels import Gaussian, Linear
 
@@ -270,7 +270,7 @@ def test_wrong_arguments_are_refused():
         ({"class_weight": {0: -1.0}}, "must be a number >= 0"),
         ({"class_weight": 3}, "class_weight=3"),
     ]:
-        with pytest.raises(InputError, match=words):
+        with pytest.raises((InputError, InputTypeError), match=words):
             KernelClassifier(**options).fit(X, y)
 
 

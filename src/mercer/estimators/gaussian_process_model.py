@@ -297,7 +297,7 @@ class GaussianProcessModel(KernelEstimator):
 def check_variances(values: Any, name: str, n: int) -> Tensor:
     """Variances as finite float64 numbers >= 0: one for n = 0, else one for each of n rows."""
     try:
-        array = torch.from_numpy(np.asarray(values, dtype=np.float64)).clone()
+        array = torch.from_numpy(np.asarray(values, dtype=np.float64).copy())
     except (TypeError, ValueError):
         raise InputTypeError(f'{name}={values!r}: give "learn", a variance >= 0 or one for each row.') from None
     if array.shape != ((n,) if n else ()):

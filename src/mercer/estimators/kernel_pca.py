@@ -145,6 +145,7 @@ class KernelPCA(MapTransformer):
     def inverse_transform(self, X: Any) -> Any:
         """Points whose coordinates are near the rows of X, of shape (n, d): approximate pre-images."""
         check_is_fitted(self)
+        self._check_parameters()  # pre_image may have been set since
         self._check_pre_image(self.kernel_)
         points = self.features_.points
         if not points.is_tensor or self.kernel_.domain == "matrix":
