@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import weakref
+from contextlib import suppress
 
 import numpy as np
 import torch
@@ -18,9 +20,10 @@ _free: list[np.ndarray] = []
 
 
 def new_matrix(n: int, m: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """An (n, m) matrix of any numbers; on the CPU from numpy, whose larger pages are quicker to fill than torch's.
+    """An (n, m) matrix of any numbers; a large one on the CPU has pages of its own, large ones where the system has them.
 
-    A large one begins where such a page does, and all threads share the work of clearing its pages. Where results of
+    It begins where such a page does, and all threads share the work of clearing its pages. The system has them back as
+    soon as nobody needs them, while an allocator's heap keeps holes that nothing else fits into. But where results of
     about one size follow each other and are used up, as when rows come in parts, they are written to the same memory.
     """
     size = n * m * dtype.itemsize
@@ -29,9 +32,18 @@ def new_matrix(n: int, m: int, dtype: torch.dtype, device: torch.device) -> Tens
     memory = _taken(size)
     if memory is not None:
         return _lent(memory, size).view(dtype).view(n, m)
-    numbers = _lent(np.empty(size + LARGE_PAGE, dtype=np.uint8), size).view(dtype)
+    numbers = _lent(_pages(size + LARGE_PAGE), size).view(dtype)
     numbers[:: max(1, len(numbers) // (TOUCHES * torch.get_num_threads()))] = 0.0
     return numbers.view(n, m)
+
+
+def _pages(size: int) -> np.ndarray:
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    memory = mmap.mmap(-1, size, **private)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, dtype=np.uint8)
 
 
 def _lent(memory: np.ndarray, size: int) -> Tensor:

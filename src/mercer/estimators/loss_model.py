@@ -19,6 +19,7 @@ from mercer.core.arrays import Points, checked_values
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
 from mercer.core.losses import LOSSES, Loss
+from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
@@ -174,7 +175,8 @@ class LossModel(KernelEstimator):
         if is_unproven(self.kernel_):
             require_semidefinite(operator, self._seen.dtype)
         matrix = torch.as_tensor(operator.dense()) if self._where == "dense" else None
-        span = FullSpan.of(operator, matrix, self._seed)
+        stored = 0 if matrix is None else matrix.nbytes
+        span = FullSpan.of(operator, matrix, self._seed, room=resolve_budget(self.memory_budget, place.device) - stored)
         return Problem(data, places, n_rows, span, Centres(self.kernel_, all_rows))
 
     def _left_out(self, problem: Problem, minima: list[Minimum], objectives: list[Objective]) -> list[LeftOut]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points, promote
+from mercer.core.blocks import new_matrix
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import parse_budget, require, resolve_budget
@@ -145,7 +146,7 @@ class GramOperator(Operator):
         row = max(1, m * self.dtype.itemsize)
         advice = f"{budget // row:,} rows would fit at a time: op.rows(...); op @ V does not form the matrix."
         require(count * row, budget, what, advice)
-        return torch.empty(count, m, dtype=self.dtype, device=self.device), budget - count * row
+        return new_matrix(count, m, self.dtype, self.device), budget - count * row
 
     @cached_property
     def _budget(self) -> int:

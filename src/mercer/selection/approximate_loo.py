@@ -11,6 +11,7 @@ from torch import Tensor
 from mercer.core.losses import PiecewiseLinear
 from mercer.selection.joint_influence import few_joint_influences, joint_fits, joint_influences
 from mercer.solvers.dual import Smoothed
+from mercer.solvers.factor import inverse_diagonal, solve_factored
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.newton import Minimum
@@ -18,6 +19,9 @@ from mercer.solvers.objective import Objective
 
 SMOOTHING = 1e-3
 """The width to which kinks are smoothed, in units of the mean of k(x, x)."""
+
+PART_ROWS = 512
+"""Rows whose kernel values with all others are held at a time."""
 
 FLAT = 1e-8
 """Curvatures below this share of the largest are left out of the system."""
@@ -85,16 +89,16 @@ def _full(span: FullSpan, h: Tensor, alpha: float, intercept: bool, needed: Tens
     active = curved.nonzero().squeeze(1)
     s = h.clamp(min=0.0).sqrt()
     L = span.active_factor(s, active, shift)
-    a[active] = (1 - shift * torch.cholesky_inverse(L).diagonal()) / h[active]
-    rest = (~curved & needed).nonzero().squeeze(1)
-    cross = span.corner(active, rest) * s[active].unsqueeze(1)
-    half = torch.linalg.solve_triangular(L, cross, upper=False)
-    a[rest] = (span.products.diag[rest] - half.square().sum(0)) / shift
+    a[active] = (1 - shift * inverse_diagonal(L)) / h[active]
+    for rest in (~curved & needed).nonzero().squeeze(1).split(PART_ROWS):
+        cross = span.corner(active, rest).mul_(s[active].unsqueeze(1))
+        half = torch.linalg.solve_triangular(L, cross, upper=False)
+        a[rest] = (span.products.diag[rest] - half.square_().sum(0)) / shift
     if intercept and len(active):
-        some = h[active].unsqueeze(1)
-        image = span.corner(active, active) @ some
-        pushed = some - s[active].unsqueeze(1) * torch.cholesky_solve(s[active].unsqueeze(1) * image, L)
-        z = (span.matrix[active].to(h).T @ pushed).squeeze(1) / shift
+        some = torch.where(curved, h, 0.0).unsqueeze(1)
+        image = span.values(some)[active]
+        some[active] -= s[active].unsqueeze(1) * solve_factored(L, s[active].unsqueeze(1) * image)
+        z = span.values(some).squeeze(1) / shift
         a += (1 - z).square() / (h[active].sum() - (h * z)[active].sum()).clamp(min=1e-12)
     return a
 

@@ -28,8 +28,9 @@ def joint_influences(K: Tensor, p: Tensor, weights: Tensor | float, alpha: float
     n, t = p.shape
     K = K.to(p) / (2 * alpha)
     joint = JointInverse.of(K, weights * p)
-    eye = torch.eye(n).to(K)
-    images = joint.roots * (eye - joint.inverses) / joint.roots.mT  # E K
+    images = joint.inverses.neg()
+    images.diagonal(dim1=1, dim2=2).add_(1.0)
+    images.mul_(joint.roots).div_(joint.roots.mT)  # E K
     own = K.diagonal() - torch.einsum("ij,cij->cj", K, images)
     half = joint.half_solve(images)
     blocks = torch.einsum("cji,dji->icd", half, half) + torch.diag_embed(own.T)

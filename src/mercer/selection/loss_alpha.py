@@ -24,6 +24,9 @@ FOLDS = 5
 MOST_MULTIPLICATIONS = 3e10
 """n^3 t up to which approximate leave-one-out is cheaper than folds."""
 
+JOINT_MATRICES = 6
+"""Matrices that leave-one-out of a joint loss holds, besides three for each class."""
+
 RISES = 3
 """Alphas in a row with a larger error that end the path."""
 
@@ -125,4 +128,8 @@ def select_loss_alpha(
 def _is_cheap(span: Any, objective: Objective) -> bool:
     if isinstance(span, FewSpan):
         return True
-    return span.matrix is not None and span.n**3 * objective.outputs <= MOST_MULTIPLICATIONS
+    if span.matrix is None or span.n**3 * objective.outputs > MOST_MULTIPLICATIONS:
+        return False
+    if objective.loss.joint:
+        return (JOINT_MATRICES + 3 * objective.outputs) * 8 * span.n**2 <= span.room
+    return span.n <= span.direct_rows

@@ -27,7 +27,7 @@ class Factor:
 
     def solve(self, B: Tensor) -> Tensor:
         """A^-1 B for B of shape (n, k)."""
-        return torch.linalg.solve_triangular(self.L.mT, self.half_solve(B), upper=True)
+        return solve_factored(self.L, B)
 
     def half_solve(self, B: Tensor) -> Tensor:
         """L^-1 B."""
@@ -118,6 +118,16 @@ def failure(matrix: Tensor, found: str, what: str, advice: str) -> NotPositiveDe
         f"{found}. The kernel may not be positive semi-definite (test it with mercer.testing.check_kernel); "
         f"otherwise {advice}."
     )
+
+
+def solve_factored(L: Tensor, B: Tensor) -> Tensor:
+    """(L L^T)^-1 B; `torch.cholesky_solve` would copy L.
+
+    >>> solve_factored(torch.tensor([[2.0, 0.0], [2.0, 1.0]]), torch.tensor([[4.0], [5.0]]))
+    tensor([[0.],
+            [1.]])
+    """
+    return torch.linalg.solve_triangular(L.mT, torch.linalg.solve_triangular(L, B, upper=False), upper=True)
 
 
 def inverse_diagonal(L: Tensor) -> Tensor:

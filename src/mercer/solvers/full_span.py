@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from mercer.core.blocks import new_matrix
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
 from mercer.core.losses import Multinomial
 from mercer.operators import Stored
-from mercer.solvers.factor import try_cholesky
+from mercer.solvers.factor import factorise_in_place, solve_factored
 from mercer.solvers.joint_inverse import JointInverse
 from mercer.solvers.newton_system import NewtonSystem
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
@@ -34,6 +36,12 @@ MANY_STEPS = 1 / 16
 MOST_NUMBERS = 2**27
 """Numbers in such factors, at most."""
 
+PART_ROWS = 64
+"""Rows of a Newton system that are gathered at a time."""
+
+JOINT_MATRICES = 6
+"""Matrices that are alive while they are made, besides one for each class."""
+
 ROUGH = 1e-2
 """The largest relative residual of a step from them; where rounding leaves more, iterations do it."""
 
@@ -47,7 +55,8 @@ class FullSpan:
     and the new intercept makes the coefficients sum to zero. Rows without curvature drop out of the system. It is
     factorised where the matrix is stored and at most `direct` rows are left, and else solved by conjugate gradients
     with the preconditioner S F F^T S + D, where F is a randomly pivoted Cholesky factor of K, found once. Systems of
-    several classes are factorised where the rows are few, or where the iterations of the last step were many.
+    several classes are factorised where the rows are few, or where the iterations of the last step were many. All that
+    is stored besides the matrix fits in `room` bytes.
     """
 
     products: Products
@@ -55,9 +64,11 @@ class FullSpan:
     seed: int = 0
     direct: int = DIRECT_ROWS
     rank: int | None = None
+    room: float = math.inf
     inner_steps: int = 0
     last_steps: int = 0
     _factor: Any = field(default=None, repr=False)
+    _space: Tensor | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, A: Any, matrix: Tensor | None = None, seed: int = 0, **options: Any) -> FullSpan:
@@ -113,14 +124,26 @@ class FullSpan:
     def factor(self) -> tuple[Tensor, Tensor]:
         """F and what F F^T leaves of the diagonal."""
         if self._factor is None:
-            rank = self.rank or min(self.n, max(100, int(RANK * self.n**0.5)))
+            rank = self.rank or self._fitting_rank
             found = pivoted_cholesky(self.products.system, rank, seed=self.seed)
             self._factor = found.F, found.left
         return self._factor
 
+    @property
+    def _fitting_rank(self) -> int:
+        """Half of the room is for the factor, the other for what is made of it."""
+        wanted = min(self.n, max(100, int(RANK * self.n**0.5)))
+        return max(1, int(min(wanted, self.room / (2 * 8 * self.n))))
+
+    @property
+    def direct_rows(self) -> int:
+        """Rows of a Newton system that is factorised, at most: there must be room for it beside F."""
+        spare = self.room - 8 * self.n * self._fitting_rank
+        return int(min(self.direct, max(spare, 0.0) ** 0.5 / 8**0.5))
+
     def coarse(self) -> FullSpan | None:
         """The span of F F^T + mean(left) in the place of K, where products cost little; None where steps are direct."""
-        if self.matrix is not None and self.n <= self.direct:
+        if self.matrix is not None and self.n <= self.direct_rows:
             return None
         F, left = self.factor
         products = Products(_Copy(F, float(left.mean())), self.products.diag, F.dtype)
@@ -155,7 +178,8 @@ class FullSpan:
         """Whether a step for several classes is found from factors."""
         if not isinstance(objective.loss, Multinomial) or self.matrix is None or self.n > self.direct:
             return False
-        if objective.outputs * self.n**2 > MOST_NUMBERS:
+        numbers = (objective.outputs + JOINT_MATRICES) * self.n**2
+        if objective.outputs * self.n**2 > MOST_NUMBERS or 8 * numbers > self.room:
             return False
         return self.n <= FEW_ROWS or self.last_steps > MANY_STEPS * self.n
 
@@ -228,26 +252,33 @@ class FullSpan:
         active = (s > 0).nonzero().squeeze(1)
         if not len(active):
             return [torch.zeros_like(column) for column in columns]
-        if self.matrix is None or len(active) > self.direct:
+        if self.matrix is None or len(active) > self.direct_rows:
             return self._iterate(DiagonalRoot(s.unsqueeze(1)), columns, shift, tol)
         t = columns[0].shape[1]
         L = self.active_factor(s, active, shift)
-        solved = torch.cholesky_solve(torch.cat(columns, dim=1)[active], L)
+        solved = solve_factored(L, torch.cat(columns, dim=1)[active])
         full = s.new_zeros(self.n, solved.shape[1])
         full[active] = solved
         return list(full.split(t, dim=1))
 
     def active_factor(self, s: Tensor, active: Tensor, shift: float) -> Tensor:
-        """L with L L^T = S K S + shift over the active rows."""
-        some = s[active]
-        system = self.corner(active, active).mul_(some).mul_(some.unsqueeze(1))
-        system.diagonal().add_(shift)
-        L = try_cholesky(system)
-        if L is None:
-            largest = float(self.corner(active, active).diagonal().max())
-            why = why_indefinite(largest, shift / 2)
+        """L with L L^T = S K S + shift over the active rows, in memory that the next one takes over."""
+        assert self.matrix is not None
+        some, system = s[active], self._system(len(active))
+        for part, rows in zip(active.split(PART_ROWS), system.split(PART_ROWS), strict=True):
+            torch.mul(self.corner(part, active), some, out=rows)
+        system.mul_(some.unsqueeze(1)).diagonal().add_(shift)
+        if not factorise_in_place(system):
+            why = why_indefinite(float(self.matrix.diagonal()[active].max()), shift / 2)
             raise NotPositiveDefiniteError(f"A Newton system is not positive definite: {why}")
-        return L
+        return system.mT
+
+    def _system(self, rows: int) -> Tensor:
+        """A square matrix of any numbers: the same memory each time."""
+        if self._space is None or len(self._space) < rows**2:
+            most = max(rows, min(self.n, self.direct_rows))
+            self._space = new_matrix(most, most, torch.float64, self.device).view(-1)
+        return self._space[: rows**2].view(rows, rows)
 
     def _iterate(self, root: Root, columns: list[Tensor], shift: float, tol: float) -> list[Tensor]:
         found, steps = NewtonSystem.of(self.products, *self.factor, root, shift, columns[0].shape).solve(columns, tol)

@@ -55,15 +55,13 @@ class JointInverse:
         n, t = D.shape
         D = D.clamp(min=LEAST * float(D.max()))
         roots = D.sqrt().T.unsqueeze(2)
-        inverses, total = K.new_empty(t, n, n), K.new_zeros(n, n)
+        inverses, total, B = K.new_empty(t, n, n), K.new_zeros(n, n), torch.empty_like(K)
         log_det = -float(D.sum(1).log().sum())
         for root, inverse in zip(roots, inverses, strict=True):
-            B = K * root
-            B *= root.mT
-            B.diagonal().add_(1.0)
+            torch.mul(K, root, out=B).mul_(root.mT).diagonal().add_(1.0)
             L = cholesky(B, WHAT, ADVICE)
-            inverse.copy_(torch.cholesky_inverse(L))
-            total.add_(inverse * root * root.mT)
+            torch.cholesky_inverse(L, out=inverse.mT)
+            total.add_(torch.mul(inverse, root, out=B).mul_(root.mT))
             log_det += _log_det(L)
         L = cholesky(total, WHAT, ADVICE)
         return cls(D, roots, inverses, L, log_det + _log_det(L))
