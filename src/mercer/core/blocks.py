@@ -20,7 +20,7 @@ _free: list[np.ndarray] = []
 
 
 def new_matrix(n: int, m: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """An (n, m) matrix of any numbers; a large one on the CPU has pages of its own, large ones where the system has them.
+    """An (n, m) matrix of any numbers; a large one on the CPU has pages of its own, large pages where there are some.
 
     It begins where such a page does, and all threads share the work of clearing its pages. The system has them back as
     soon as nobody needs them, while an allocator's heap keeps holes that nothing else fits into. But where results of

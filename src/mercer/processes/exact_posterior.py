@@ -109,6 +109,10 @@ class ExactPosterior(Posterior):
             self._factor = covariance_factor(self.kernel, self.noise, self.data, self.place)
         return self._factor
 
+    @property
+    def held_bytes(self) -> int:
+        return 8 * len(self.data) ** 2
+
     def solve(self, B: Tensor) -> Tensor:
         """A^-1 B for B of shape (n, k)."""
         return self.factor.solve(B.to(self.factor.L))

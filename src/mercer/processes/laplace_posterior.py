@@ -20,7 +20,7 @@ from mercer.processes.curvature import Curvature
 from mercer.processes.laplace import Labels, find_mode, prior_covariance
 from mercer.processes.methods import TILES
 from mercer.processes.observations import Observations
-from mercer.processes.posterior import LARGEST_TILE
+from mercer.processes.posterior import tiles_of
 from mercer.processes.pull_back import TILE_NUMBERS
 
 
@@ -103,13 +103,10 @@ class LaplacePosterior:
         return torch.cat([mean_sigmoid(-mean, variance), mean_sigmoid(mean, variance)], dim=1)
 
     def _tiles(self, X: Points) -> Iterator[Points]:
-        """X in parts for which k(X, D) and what is made of it fit the budget."""
-        budget = resolve_budget(self.place.memory_budget, self.place.device)
-        row = 8 * len(self.data) * (3 + 2 * self.weights.shape[1])
-        require(row, budget, f"the covariance of one point with {len(self.data):,} rows")
-        size = max(1, min(budget, LARGEST_TILE) // row)
-        for start in range(0, len(X), size):
-            yield X.take(slice(start, start + size))
+        """X in parts for which k(X, D) and what is made of it fit the budget, beside the matrices of the mode."""
+        n, outputs = self.weights.shape
+        held = 8 * n**2 * (2 if outputs == 1 else outputs + 2)
+        return tiles_of(X, n, 3 + 2 * outputs, held, self.place)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_curvature": None}

@@ -23,6 +23,20 @@ GPU_TILE = 16
 """Times as much on a GPU."""
 
 
+LEAST_ROWS = 32
+"""Points of a tile, where their own rows fit: with fewer, triangular systems are solved column by column."""
+
+
+def tiles_of(X: Points, n: int, copies: int, held: int, place: Placement) -> Iterator[Points]:
+    """X in parts for which some matrices with n columns fit the budget beside the bytes that are held already."""
+    budget, row = resolve_budget(place.memory_budget, place.device), 8 * copies * n
+    require(row, budget, f"the covariance of one point with {n:,} rows")
+    largest = LARGEST_TILE * (GPU_TILE if place.device.type == "cuda" else 1)
+    size = max(min(budget - held, largest) // row, min(LEAST_ROWS, budget // row))
+    for start in range(0, len(X), size):
+        yield X.take(slice(start, start + size))
+
+
 class Posterior(ABC):
     r"""The process given the data, with A = K + Sigma and weights a = A^-1 (y - m),
 
@@ -89,7 +103,8 @@ class Posterior(ABC):
         m = len(X)
         budget = resolve_budget(self.place.memory_budget, self.place.device)
         advice = "Ask for return_std, which takes rows in parts, or for fewer points."
-        require(8 * (2 * m * m + m * len(self.centres)), budget, f"the covariance of {m:,} points", advice)
+        needed = self.held_bytes + 8 * (4 * m * m + 3 * m * len(self.centres))
+        require(needed, budget, f"the covariance of {m:,} points", advice)
         if self.differentiable(X):
             prior = self.kernel.on(DensePair(X)).to(torch.float64)
         else:
@@ -124,14 +139,13 @@ class Posterior(ABC):
         return torch.as_tensor(self.place.gram(self.kernel, X, self.centres).dense()).to(torch.float64)
 
     def tiles(self, X: Points) -> Iterator[Points]:
-        """X in parts for which k(X, D) and a copy fit the budget."""
-        budget = resolve_budget(self.place.memory_budget, self.place.device)
-        row = 8 * 4 * len(self.centres)
-        require(row, budget, f"the covariance of one point with {len(self.centres):,} rows")
-        largest = LARGEST_TILE * (GPU_TILE if self.place.device.type == "cuda" else 1)
-        size = max(1, min(budget, largest) // row)
-        for start in range(0, len(X), size):
-            yield X.take(slice(start, start + size))
+        """X in parts for which k(X, D) and what is made of it fit the budget."""
+        return tiles_of(X, len(self.centres), 4, self.held_bytes, self.place)
+
+    @property
+    def held_bytes(self) -> int:
+        """What `solve` keeps in memory."""
+        return 0
 
     @staticmethod
     def differentiable(X: Points) -> bool:

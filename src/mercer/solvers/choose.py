@@ -28,6 +28,9 @@ MANY_LANDMARKS = 4096
 NYSTROM_MATRICES = {"nystrom": 7, "falkon": 6}
 """m x m float64 matrices at the peak of a fit on m landmarks."""
 
+MATRIX_SHARE = 0.6
+"""Of a memory budget, for these matrices; the rest is for kernel values at some rows and what is made of them."""
+
 
 def choose(
     n: int,
@@ -101,11 +104,11 @@ def landmark_count(n: int, given: int | None, solver: str, memory_budget: Any, d
     """
     budget = resolve_budget(memory_budget, device)
     matrices = NYSTROM_MATRICES[solver]
-    fitting = math.isqrt(budget // (8 * matrices))
+    fitting = math.isqrt(int(MATRIX_SHARE * budget) // (8 * matrices))
     if given is None:
         return max(1, min(n, fitting, max(500, min(4000, 4 * math.isqrt(n)))))
-    what = f"solver={solver!r} with {given:,} landmarks, which takes {matrices} matrices of that size,"
-    require(8 * matrices * min(n, given) ** 2, budget, what, f"At most {fitting:,} landmarks fit.")
+    what = f"solver={solver!r} with {given:,} landmarks, which takes {matrices} matrices of that size beside rows,"
+    require(8 * matrices * min(n, given) ** 2 / MATRIX_SHARE, budget, what, f"At most {fitting:,} landmarks fit.")
     return min(n, given)
 
 

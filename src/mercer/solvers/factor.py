@@ -131,19 +131,22 @@ def solve_factored(L: Tensor, B: Tensor) -> Tensor:
 
 
 def inverse_diagonal(L: Tensor) -> Tensor:
-    """The diagonal of (L L^T)^-1: column sums of squares of L^-1, a block of columns at a time.
+    """The diagonal of (L L^T)^-1: column sums of squares of L^-1, a block of columns at a time and without a copy of L.
 
     >>> inverse_diagonal(torch.tensor([[2.0, 0.0], [2.0, 1.0]]))
     tensor([1.2500, 1.0000])
     """
     n, size = len(L), INVERSE_BLOCK[L.device.type]
+    parts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     diagonal = L.new_empty(n)
-    for start in range(0, n, size):
-        stop = min(start + size, n)
-        unit = L.new_zeros(n - start, stop - start)
-        unit.fill_diagonal_(1.0)
-        block = torch.linalg.solve_triangular(L[start:, start:], unit, upper=False)
-        diagonal[start:stop] = block.square_().sum(0)
+    for first, own in enumerate(parts):
+        columns = L.new_zeros(n, own.stop - own.start)
+        columns[own].fill_diagonal_(1.0)
+        for rows in parts[first:]:
+            above = slice(own.start, rows.start)
+            rest = columns[rows].addmm_(L[rows, above], columns[above], alpha=-1.0)
+            rest.copy_(torch.linalg.solve_triangular(L[rows, rows], rest, upper=False))
+        diagonal[own] = columns[own.start :].square_().sum(0)
     return diagonal
 
 

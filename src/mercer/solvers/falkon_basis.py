@@ -247,7 +247,7 @@ def _jittered_factor(K_mm: Any, first: float, like: Tensor) -> tuple[Tensor, Ten
 
 def _fresh(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:
     matrix, precision = landmark_matrix(K_mm, like)
-    return matrix.contiguous(), precision
+    return (matrix.clone() if matrix is K_mm else matrix).contiguous(), precision
 
 
 def _scale(matrix: Tensor) -> Tensor:

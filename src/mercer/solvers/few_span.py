@@ -13,14 +13,18 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.memory import resolve_budget
 from mercer.solvers.conjugate_gradients import conjugate_gradients
+from mercer.solvers.eigh import decompose_in_place
 from mercer.solvers.factor import factorise
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
-from mercer.solvers.row_blocks import Block
+from mercer.solvers.row_blocks import PART_SHARE, Block, rows_at_once
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.whitening import landmark_matrix, rounding_of, whitening
 
-SHARE = 0.5
-"""Of the memory budget, for kernel values that are kept from one pass over the rows to the next."""
+MATRICES = 6
+"""m x m matrices that are alive while a step is found or the basis is turned."""
+
+ROW_PARTS = 3
+"""Copies of the kernel values at some rows: as they are, in the basis, and weighted."""
 
 MOST_STEPS = 200
 ROUNDED, LARGEST_JITTER = 1e-14, 1e-8
@@ -36,9 +40,8 @@ class FewSpan:
     .. math:: (E^T K_{nm}^T H K_{nm} E + 2 \alpha I)\, d = -(E^T K_{nm}^T g + 2 \alpha u)
 
     with sums that take one pass over the rows, or by conjugate gradients with two passes each where a joint loss
-    couples its predictions. Kernel values are kept between passes where they fit half of the memory budget. E is
-    turned such that E^T K_nm^T K_nm E is diagonal, with `spectrum` on it. `spare` bytes of the budget are for other
-    matrices.
+    couples its predictions. Kernel values are kept between passes where they fit the memory budget beside these. E is
+    turned such that E^T K_nm^T K_nm E is diagonal, with `spectrum` on it. `spare` bytes of the budget are left.
     """
 
     blocks: Iterable[Block]
@@ -60,11 +63,16 @@ class FewSpan:
         weights = [block.weights for block in blocks]
         all_weights = None if weights[0] is None else torch.cat([w for w in weights if w is not None])
         budget = resolve_budget(memory_budget, first.device)
-        span = cls(blocks, basis, n, all_weights, None, basis, (1 - SHARE) * budget)
-        values, vectors = torch.linalg.eigh(span.gram(torch.ones(n).to(basis)))
+        m = len(matrix)
+        spare = (
+            budget - 8 * MATRICES * m**2 - ROW_PARTS * min(8 * m * rows_at_once(m, first.device), budget / PART_SHARE)
+        )
+        span = cls(blocks, basis, n, all_weights, None, basis, spare)
+        values, vectors = decompose_in_place(span.gram(torch.ones(n).to(basis)))
         span.spectrum, span.basis = values.clamp(min=0.0), basis @ vectors
-        if n * span.m * 8 <= SHARE * budget:
+        if n * span.m * 8 <= spare:
             span.kept = [features for _, features in span.parts()]
+            span.spare -= n * span.m * 8
         return span
 
     @property

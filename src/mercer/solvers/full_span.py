@@ -276,8 +276,8 @@ class FullSpan:
     def _system(self, rows: int) -> Tensor:
         """A square matrix of any numbers: the same memory each time."""
         if self._space is None or len(self._space) < rows**2:
-            most = max(rows, min(self.n, self.direct_rows))
-            self._space = new_matrix(most, most, torch.float64, self.device).view(-1)
+            self._space = None  # makes room for the new one
+            self._space = new_matrix(rows, rows, torch.float64, self.device).view(-1)
         return self._space[: rows**2].view(rows, rows)
 
     def _iterate(self, root: Root, columns: list[Tensor], shift: float, tol: float) -> list[Tensor]:

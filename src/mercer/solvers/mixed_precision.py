@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mercer.core.blocks import new_matrix
 from mercer.core.results import Solution
 from mercer.solvers.backward_error import UNSOLVED
 from mercer.solvers.cholesky import TOLERANCE
@@ -19,6 +20,7 @@ from mercer.solvers.system import System, check_alpha, near_one, right_hand_side
 GOOD_ENOUGH = 1e-14
 MAX_REFINEMENTS = 30
 MAX_JITTER = 1e-3
+PARTS = 4  # of the rows that may be asked for at a time: the factor takes most of the memory
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,12 @@ def _factorise(products: Products, alpha: float) -> tuple[Tensor, Tensor, float,
     norms = [0.0]
 
     def scaled() -> Tensor:
-        matrix = torch.empty(products.n, products.n, dtype=torch.float32, device=products.device)
-        for part in torch.arange(products.n, device=products.device).split(products.rows_at_once):
+        matrix = new_matrix(products.n, products.n, torch.float32, products.device)
+        for part in torch.arange(products.n, device=products.device).split(max(1, products.rows_at_once // PARTS)):
             rows = products.rows(part)
-            norms.append(float(rows.abs().sum(1).max()) + alpha)
+            norms.append(float(torch.linalg.vector_norm(rows, ord=1, dim=1).max()) + alpha)
             rows[torch.arange(len(part), device=part.device), part] += alpha
-            matrix[part] = (scale[part] * rows * scale.T).to(torch.float32)
+            matrix[part] = rows.mul_(scale[part]).mul_(scale.T).to(torch.float32)
         return matrix
 
     found = factorise(

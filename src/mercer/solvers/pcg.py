@@ -14,6 +14,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import resolve_budget
 from mercer.core.results import Solution
 from mercer.solvers import conjugate_gradients as cg
+from mercer.solvers.pivoted_cholesky import LARGEST_BLOCK
 from mercer.solvers.preconditioners import Identity, Preconditioner, nystrom_preconditioner, pivoted_preconditioner
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, near_one, right_hand_sides
@@ -24,6 +25,8 @@ REFINABLE = 1e-2  # a residual above this says that float32 has no digits left t
 COLUMN_ARRAYS = 14  # of the length of a column, alive in an iteration
 TARGET_ARRAYS = 4  # of the shape of the right-hand sides, alive in a fit
 LEAST_SHARE = 4  # one of so many parts of the budget is for the columns, whatever the preconditioner takes
+FACTOR_SHARE = 0.8  # of the budget, for a factor and the columns that are being made
+BEING_MADE = 3  # blocks of such columns: rows of the matrix, those accepted, and what is left of them
 ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be improved upon
 
 
@@ -229,13 +232,14 @@ def _counting_on(callback: cg.Progress, taken: int) -> cg.Progress:
 
 
 def automatic_rank(n: int, budget: int) -> int:
-    """12 sqrt(n) columns but at least 200, never more than n or than three quarters of the budget can hold.
+    """12 sqrt(n) columns but at least 200, never more than n or than fit most of the budget, with those being made.
 
     >>> automatic_rank(100, 2**30), automatic_rank(40_000, 2**34), automatic_rank(10**6, 2**34)
-    (100, 2400, 1610)
+    (100, 2400, 1334)
     """
     wanted = max(int(RANK * n**0.5), SMALLEST_RANK)
-    fitting = 3 * budget // (4 * 8 * n)
+    columns = int(FACTOR_SHARE * budget / (8 * n))
+    fitting = max(columns - BEING_MADE * LARGEST_BLOCK, 4 * columns // (4 + BEING_MADE))
     return max(1, min(wanted, fitting, n))
 
 

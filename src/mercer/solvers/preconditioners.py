@@ -21,7 +21,7 @@ EPS = torch.finfo(torch.float64).eps
 STEEP = 1e10  # largest eigenvalue over the scale of D from which Woodbury's difference leaves too much rounding error
 SKETCH_BLOCK = 128
 SOLVED_NUMBERS = 2**26
-CORE_NUMBERS = 2**23
+CORE_NUMBERS = 2**20
 
 
 class Preconditioner(Protocol):

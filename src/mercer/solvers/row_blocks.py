@@ -27,8 +27,9 @@ LEAST_ROWS = 1024
 """Kernel values that are stored at a time, by device: enough to keep a GPU busy, few enough for the caches of a CPU;
 but those of enough rows that adding their products to a large sum does not count."""
 
-PART_SHARE = 4
-"""One of so many parts of a memory budget holds the kernel values, another one the products with all targets."""
+PART_SHARE = 10
+"""One of so many parts of a memory budget holds the kernel values, which may be there three times, weighted and in
+another basis; another one the products with all targets."""
 
 TARGET_ARRAYS = 4
 """Numbers for each row and target while a block is multiplied."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.solvers.eigh import decompose_in_place
 
 ROUNDING = 3.0
 """Eigenvalues of K_mm up to this many times the rounding error of the largest are noise. Those above matter, however
@@ -20,8 +21,8 @@ would magnify their rounding more than ten thousand times."""
 
 
 def landmark_matrix(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:
-    """The Gram matrix of the landmarks, given as a tensor or an operator, in float64 with its rounding error."""
-    matrix = K_mm.clone() if isinstance(K_mm, Tensor) else torch.as_tensor(K_mm.dense())
+    """The Gram matrix of the landmarks, a tensor that stays as it is or an operator, and its rounding error."""
+    matrix = K_mm if isinstance(K_mm, Tensor) else torch.as_tensor(K_mm.dense())
     if matrix.shape != (len(like), len(like)):
         raise InputError(f"K_mm has shape {tuple(matrix.shape)} but there are {len(like)} landmarks.")
     check_finite(matrix, "K_mm")
@@ -52,11 +53,11 @@ def whitening(K_mm: Tensor, precision: float) -> Tensor:
     if bool((K_mm[diagonal <= 0].abs() > precision**0.5 * K_mm.abs().max()).any()):
         raise _indefinite(K_mm)
     root = torch.where(diagonal > 0, diagonal, torch.inf).rsqrt().unsqueeze(1)
-    values, vectors = torch.linalg.eigh(root * K_mm * root.T)
+    values, vectors = decompose_in_place((root * K_mm).mul_(root.T).contiguous())
     if float(values[0]) < -(precision**0.5) * float(values[-1]):
         raise _indefinite(K_mm)
     kept = values > max(ROUNDING * precision * float(values[-1]), -2.0 * float(values[0]), 0.0)
-    return root * vectors[:, kept] * values[kept].rsqrt()
+    return vectors[:, kept].mul_(root).mul_(values[kept].rsqrt())
 
 
 def _indefinite(K_mm: Tensor) -> NotPositiveDefiniteError:
