@@ -91,6 +91,10 @@ class InBasis:
         peaks: Tensor = self.kernel.row_diag()
         return peaks
 
+    @property
+    def memory_budget(self) -> Any:
+        return getattr(self.kernel, "memory_budget", None)
+
     def rows(self, part: slice) -> Tensor:
         """Some of the rows."""
         basis, (n, m) = self.basis.to(self.device), self.kernel.shape

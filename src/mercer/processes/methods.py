@@ -111,9 +111,14 @@ TILES = 16
 """Tiles that the gradient of a kernel holds at a time, for a formula of usual length."""
 
 
+EVALUATION = 3 * 2**19
+"""Numbers in the tiles in which a Gram matrix is evaluated."""
+
+
 def dense_bytes(n: int, taught: int) -> int:
-    """What the exact method stores: the factor, and for gradients of the `taught` rows an inverse and some tiles."""
-    return 8 * max(n**2, 2 * taught**2 + TILES * min(taught**2, TILE_NUMBERS["cpu"]))
+    """What the exact method stores: the factor and tiles of its matrix, or for gradients an inverse and more tiles."""
+    evaluated = min(n**2, EVALUATION)
+    return 8 * max(n**2 + evaluated, 2 * taught**2 + TILES * min(taught**2, TILE_NUMBERS["cpu"]))
 
 
 def choose_method(method: str, n: int, taught: int, place: Placement) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.memory import require, resolve_budget
+from mercer.core.memory import give_back, require, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair, DiagonalPair
@@ -32,7 +32,10 @@ def tiles_of(X: Points, n: int, copies: int, held: int, place: Placement) -> Ite
     budget, row = resolve_budget(place.memory_budget, place.device), 8 * copies * n
     require(row, budget, f"the covariance of one point with {n:,} rows")
     largest = LARGEST_TILE * (GPU_TILE if place.device.type == "cuda" else 1)
-    size = max(min(budget - held, largest) // row, min(LEAST_ROWS, budget // row))
+    room = budget - held
+    if room < largest:
+        give_back()
+    size = max(min(room // 2, largest) // row, min(LEAST_ROWS, budget // row))  # tiles of the kernel take the rest
     for start in range(0, len(X), size):
         yield X.take(slice(start, start + size))
 
