@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ class Job(NamedTuple):
 
     model: str
     rows: int
-    options: Mapping[str, Any] = MappingProxyType({})
+    options: dict[str, Any]
     classes: int = 0
     calls: tuple[str, ...] = ("predict",)
     budget: int = BUDGET
