@@ -1,0 +1,425 @@
+"""Random fits over all estimators: settings drawn from tables, outcomes judged by a dense reference and by laws."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import clone
+
+import mercer
+from fuzz import reference
+from fuzz.data import Rng, Sample, random_labels, random_sample
+from fuzz.trial import Finding, Trial
+from mercer import kernels as k
+from mercer.core.errors import MercerError
+from mercer.core.report import Report
+from mercer.testing.compositions import random_kernel
+
+NAMES = ("gaussian", "laplace", "laplace_l1", "matern12", "matern32", "matern52", "imq", "poly", "linear", "periodic")
+ALPHAS = (1.0, 1e-1, 1e-3, 1e-6, 1e-10, 1e6)
+COMMON = {
+    "dtype": ("auto", "float64", "float32"),
+    "memory_budget": (None, "1GiB", "30MiB", "1MiB", 1000),
+    "random_state": (0, 1, None),
+}
+FEW = {"n_landmarks": (None, 3, 20, 1000), "landmarks": ("uniform", "pivoted", "leverage")}
+RIDGE = ("auto", "cholesky", "eigh", "mixed_cholesky", "pcg", "nystrom", "falkon", "random_features", "gd", "eigenpro")
+WRONG = (-1, 0, 0.5, float("nan"), float("inf"), "x", None, True, (), {}, [1, 2], 10**30, 5e-324, 1e308)
+
+
+@dataclass(frozen=True)
+class Family:
+    """An estimator with the values its settings may take, usual ones first, and how its fits are judged."""
+
+    name: str
+    settings: dict[str, tuple[Any, ...]]
+    judge: Callable[[Any, Sample], str]
+    labels: bool = False
+    weighted: bool = False
+    supervised: bool = True
+
+
+# Laws of all estimators
+
+
+def finite(values: Any, what: str) -> np.ndarray:
+    """The values as float64; NaN and infinite ones are a finding."""
+    values = np.asarray(values.detach().cpu() if isinstance(values, torch.Tensor) else values, dtype=np.float64)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise Finding(f"{what}: {bad.sum()} of {values.size} are NaN or inf without a word")
+    return values
+
+
+def same(found: np.ndarray, again: np.ndarray, what: str) -> None:
+    size = np.abs(found).max(initial=0.0)
+    if not np.array_equal(found, again) and np.abs(found - again).max(initial=0.0) > 1e-9 * size:
+        raise Finding(f"{what}: {np.abs(found - again).max():.1e} of {size:.1e}")
+
+
+OUTPUTS = ("decision_function", "predict_proba", "predict", "transform")
+
+
+def output(model: Any, X: Any, where: str = "") -> np.ndarray:
+    """The first that a model has of decisions, probabilities, predictions and coordinates."""
+    name = next(name for name in OUTPUTS if hasattr(model, name))
+    return finite(getattr(model, name)(X), name + where)
+
+
+def scribble(sample: Sample) -> None:
+    """Overwrite the caller's arrays, which a fitted model must not notice."""
+    for values in (sample.X, sample.y, sample.weights):
+        if isinstance(values, np.ndarray) and values.flags.writeable and values.dtype.kind == "f":
+            values *= -3.0
+        elif isinstance(values, torch.Tensor) and values.is_floating_point():
+            values.mul_(-3.0)
+
+
+def check_laws(model: Any, sample: Sample, rng: Rng) -> None:
+    """What holds for every fitted estimator."""
+    found = output(model, sample.new)
+    if len(found) != len(sample.new):
+        raise Finding(f"{len(found)} predictions for {len(sample.new)} rows")
+    output(model, sample.X)
+    if not isinstance(model.report(), Report) or not str(model.report()) or not repr(model):
+        raise Finding("report() is empty")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.safetensors"
+        model.save(path)
+        same(found, output(mercer.load(path), sample.new), "a saved model predicts otherwise")
+    clone(model)
+    scribble(sample)
+    same(found, output(model, sample.new), "predictions change with the caller's X")
+
+
+def check_far(model: Any, new: Any, rng: Rng) -> None:
+    """Far rows give numbers, or an error of ours."""
+    if isinstance(new, np.ndarray) and new.dtype.kind == "f":
+        factor = float(rng.choice([1e3, 1e10, 1e60, 1e160]))
+        with np.errstate(over="ignore"):
+            far = new * new.dtype.type(factor)
+        if np.isfinite(far).all():
+            output(model, far, f" at rows times {factor:g}")
+
+
+# Judges: each gives a word for what the fit was compared with
+
+
+def exact_rows(sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    X, new = sample.numbers
+    y = np.asarray(sample.y, dtype=np.float64).reshape(len(X), -1)
+    w = np.ones(len(X)) if sample.weights is None else np.broadcast_to(np.float64(sample.weights), len(X))
+    return X, new, y, w
+
+
+def compare(found: np.ndarray, expected: reference.Prediction, spread: float, share: float, what: str) -> bool:
+    if not expected.usable(spread):
+        return False
+    error = np.abs(found - expected.values)
+    allowed = share * spread + expected.uncertainty
+    if (error > allowed).any():
+        raise Finding(f"{what} is off by {error.max():.1e}, y spreads over {spread:.1e}, allowed {allowed.max():.1e}")
+    return True
+
+
+def judge_ridge(model: Any, sample: Sample) -> str:
+    report = model.solver_report_
+    found = finite(model.predict(sample.new), "predict")
+    if not report.converged:
+        return "own warning: not converged"
+    solver, few = report.solver, report.solver in ("nystrom", "falkon")
+    if solver in ("random_features", "gd", "eigenpro"):
+        return f"finite: {solver}"
+    X, new, y, w = exact_rows(sample)
+    if few and len(model.X_fit_) < len(np.unique(X[w > 0], axis=0)):
+        return f"finite: {solver}"
+    single = model.dtype == "float32" or (model.dtype == "auto" and "float32" in str(getattr(sample.X, "dtype", "")))
+    eps = 1e-6 if single else reference.EPS
+    share = 1e-3 if few or solver == "pcg" or single else 1e-6
+    alphas = np.broadcast_to(model.alpha_, y.shape[1])
+    compared = True
+    for column, alpha in enumerate(alphas):
+        try:
+            expected = reference.ridge(model.kernel_, X, y[:, column], w, float(alpha), new, eps)
+        except (reference.Unknown, np.linalg.LinAlgError):
+            return "finite: no reference"
+        spread = float(np.abs(y[:, column]).max())
+        compared &= compare(found.reshape(len(new), -1)[:, column], expected, spread, share, f"{solver}, predict")
+    return "right: ridge" if compared else "finite: too ill-conditioned to compare"
+
+
+def judge_process(model: Any, sample: Sample) -> str:
+    mean, std = (finite(values, "mean and std") for values in model.predict(sample.new, return_std=True))
+    latent = finite(model.predict(sample.new, return_std=True, latent=True)[1], "latent std")
+    if (std < 0).any() or (latent > std * (1 + 1e-9)).any():
+        raise Finding("the latent deviation is larger than that of an observation")
+    finite(model.log_marginal_likelihood_, "log_marginal_likelihood_")
+    finite(model.noise_, "noise_")
+    finite(model.predict_interval(sample.new), "predict_interval")
+    finite(model.sample_y(sample.new, 2, random_state=0), "sample_y")
+    report = model._posterior.report
+    if not report.converged:
+        return "own warning: not converged"
+    X, new, y, _ = exact_rows(sample)
+    method = "iterative" if "iterative" in repr(model._method.name) else model._method.name
+    if method == "sgpr" or y.shape[1] > 1 or model.mean == "auto" or callable(model.mean):
+        return f"finite: process {method}"
+    try:
+        expected, variance, evidence = reference.process(model.kernel_, X, y[:, 0], model.noise_, model.mean, new)
+    except (reference.Unknown, np.linalg.LinAlgError):
+        return "finite: no reference"
+    spread = float(np.abs(y).max())
+    share = 1e-6 if method == "exact" and model.dtype != "float32" else 1e-2
+    compared = compare(mean.reshape(-1), expected, spread, share, f"{method}, mean")
+    if method == "exact" and variance.usable(float(np.abs(variance.values).max())):
+        compare(latent.reshape(-1) ** 2, variance, float(np.abs(variance.values).max()), share, "latent variance")
+    if method == "exact" and evidence is not None and model.dtype != "float32":
+        difference = abs(model.log_marginal_likelihood_ - evidence)
+        if difference > 1e-3 * max(1.0, abs(evidence)):
+            raise Finding(f"the evidence is {model.log_marginal_likelihood_:.6g}, the reference {evidence:.6g}")
+    return f"right: process {method}" if compared else "finite: too ill-conditioned to compare"
+
+
+SETTINGS = {"huber": "delta", "quantile": "quantiles", "epsilon_insensitive": "epsilon"}
+
+
+def judge_loss(model: Any, sample: Sample) -> str:
+    """The dual bounds the distance from the least objective, whatever the solver was."""
+    finite(model.objective_, "objective_")
+    if hasattr(model, "predict_proba"):
+        proba = finite(model.predict_proba(sample.new), "predict_proba")
+        if (proba < 0).any() or np.abs(proba.sum(1) - 1).max(initial=0.0) > 1e-6:
+            raise Finding("probabilities do not add up to one")
+        model.predict(sample.new)
+    if not model.solver_report_.converged:
+        return "own warning: not converged"
+    c = np.asarray(model.dual_coef_)
+    if model.fit_intercept or c.ndim > 1 or len(c) != len(sample.X) or getattr(model, "class_weight", None):
+        return "finite: loss"
+    y = np.asarray(sample.y).reshape(len(c))
+    y = np.where(y == model.classes_[1], 1.0, -1.0) if hasattr(model, "classes_") else y.astype(np.float64)
+    w = np.ones(len(c)) if sample.weights is None else np.broadcast_to(np.float64(sample.weights), len(c))
+    X, kept = sample.numbers[0], w > 0
+    try:
+        K = reference.kernel_matrix(model.kernel_, X, X)[np.ix_(kept, kept)]
+    except reference.Unknown:
+        return "finite: no reference"
+    if not np.isfinite(K).all() or np.abs(K).max() * np.abs(c).max() * reference.input_error(model.kernel_, X) > 1e-6:
+        return "finite: too ill-conditioned to compare"
+    setting = getattr(model, SETTINGS.get(model.loss, ""), 0.0)
+    primal, gap = reference.duality_gap(model.loss, setting, K, c[kept], y[kept], w[kept], model.alpha_)
+    size = float((w * reference.DUALS[model.loss][0](y, 0.0 * y, setting)).sum())
+    if not gap <= 1e-3 * max(primal, 1e-6 * size):
+        raise Finding(f"loss {model.loss}: converged with a duality gap of {gap:.1e} at an objective of {primal:.1e}")
+    return "right: loss"
+
+
+def judge_probabilities(model: Any, sample: Sample) -> str:
+    proba = finite(model.predict_proba(sample.new), "predict_proba")
+    if (proba < 0).any() or np.abs(proba.sum(1) - 1).max(initial=0.0) > 1e-6:
+        raise Finding("probabilities do not add up to one")
+    finite(model.log_marginal_likelihood_, "log_marginal_likelihood_")
+    model.predict(sample.new)
+    return "finite: process classifier"
+
+
+def judge_components(model: Any, sample: Sample) -> str:
+    values = finite(model.eigenvalues_, "eigenvalues_")
+    X = sample.numbers[0]
+    try:
+        K = reference.kernel_matrix(model.kernel_, X, X)
+    except reference.Unknown:
+        return "finite: no reference"
+    n, centred = len(X), getattr(model, "center", False)
+    P = np.eye(n) - centred / n
+    if not np.isfinite(K).all() or getattr(model, "landmarks", None) is not None or getattr(model, "n_landmarks", None):
+        return "finite: components"
+    expected = np.linalg.eigvalsh(P @ K @ P)[::-1][: len(values)] / (1 if hasattr(model, "center") else n)
+    if not model.solver_report_.converged:
+        return "own warning: not converged"
+    error = np.abs(values - expected).max(initial=0.0)
+    size = max(np.abs(K).max() * (n if hasattr(model, "center") else 1.0), 1e-300)
+    if error > (1e-8 + 1e3 * reference.input_error(model.kernel_, X)) * size:
+        raise Finding(f"eigenvalues are off by {error:.1e} of {size:.1e}")
+    return "right: components"
+
+
+def judge_features(model: Any, sample: Sample) -> str:
+    finite(model.transform(sample.new), "transform")
+    return f"finite: {type(model).__name__}"
+
+
+LOSS = {
+    "alpha": (1.0, 0.1, 1e-3, "auto", 1e-8),
+    "fit_intercept": (False, True),
+    "solver": ("auto", "dense", "pcg", "nystrom"),
+    "tol": (1e-6, 1e-3, 1e-9),
+    "max_iter": (None, 3),
+    **FEW,
+    **COMMON,
+}
+PROCESS = {
+    "n_restarts": (0, 1),
+    "optimize": (False, True),
+    "standardize": (True, False),
+    "max_iter": (10, 100),
+    **COMMON,
+}
+FEATURES = {"n_components": (5, 1, 30), "random_state": (0, None)}
+
+FAMILIES = (
+    Family(
+        "KernelRidge",
+        {
+            "alpha": (*ALPHAS, "loo", "gcv", 0.0),
+            "alphas": (None, None, [0.1, 1.0], [1e-8, 1.0, 1e8]),
+            "tune": (False, False, False, True),
+            "solver": RIDGE,
+            "tol": (1e-6, 1e-3, 1e-10),
+            "max_iter": (None, 2, 50),
+            "n_features": (None, 10, 300),
+            **FEW,
+            **COMMON,
+        },
+        judge_ridge,
+        weighted=True,
+    ),
+    Family(
+        "GaussianProcessRegressor",
+        {
+            "method": ("auto", "exact", "iterative", "sgpr"),
+            "noise": ("learn", 0.1, 1e-3, 1e-10, 0.0),
+            "mean": ("constant", "zero", "linear", 1.5, "auto"),
+            "n_inducing": (None, 3, 20),
+            "n_learn": (None, 5, 30),
+            "bounds": (None, None, {"noise": (1e-3, 1.0)}, {"noise": "fixed"}),
+            **PROCESS,
+        },
+        judge_process,
+    ),
+    Family("GaussianProcessClassifier", PROCESS, judge_probabilities, labels=True),
+    Family(
+        "KernelClassifier",
+        {"loss": ("logistic", "hinge", "squared_hinge", "squared"), "class_weight": (None, None, "balanced"), **LOSS},
+        judge_loss,
+        labels=True,
+        weighted=True,
+    ),
+    Family(
+        "KernelRegressor",
+        {
+            "loss": ("squared", "huber", "quantile", "epsilon_insensitive"),
+            "quantiles": (0.5, 0.1, [0.1, 0.9]),
+            "epsilon": (0.1, 0.0, 10.0),
+            "delta": (1.345, 1e-3),
+            **LOSS,
+        },
+        judge_loss,
+        weighted=True,
+    ),
+    Family(
+        "KernelPCA",
+        {
+            "n_components": (3, None, 50),
+            "center": (True, False),
+            "landmarks": (None, None, "uniform", "pivoted"),
+            "n_landmarks": (None, 4, 20),
+            "solver": ("auto", "dense", "krylov"),
+            "memory_budget": COMMON["memory_budget"],
+            "random_state": (0, None),
+        },
+        judge_components,
+        supervised=False,
+    ),
+    Family(
+        "MercerDecomposition",
+        {"n_components": (3, None, 50), "solver": ("auto", "dense", "krylov"), "random_state": (0, None)},
+        judge_components,
+        supervised=False,
+    ),
+    Family("NystromFeatures", FEATURES | {"landmarks": FEW["landmarks"]} | COMMON, judge_features, supervised=False),
+    Family(
+        "RandomFourierFeatures",
+        FEATURES | {"method": ("pairs", "offset", "orthogonal", "qmc")},
+        judge_features,
+        supervised=False,
+    ),
+    Family(
+        "RandomNetworkFeatures",
+        FEATURES | {"activation": ("relu", "erf", "tanh", "sin")},
+        judge_features,
+        supervised=False,
+    ),
+    Family("TaylorFeatures", {"degree": (3, 1, 6), "center": (True, False)}, judge_features, supervised=False),
+)
+SHARES = np.array([8, 5, 3, 4, 4, 2, 1, 1, 1, 1, 1], dtype=float)
+
+
+def random_settings(rng: Rng, family: Family, n_columns: int) -> dict[str, Any]:
+    """Usual values for most settings, others for a few, and now and then one that cannot be."""
+    chosen = {name: values[0] for name, values in family.settings.items()}
+    names = list(family.settings)
+    for name in rng.choice(names, size=int(rng.integers(0, min(6, len(names)))), replace=False):
+        values = family.settings[name]
+        chosen[str(name)] = values[int(rng.integers(len(values)))]
+    if rng.random() < 0.05:
+        chosen[str(rng.choice(names))] = WRONG[int(rng.integers(len(WRONG)))]
+    if family.name == "RandomNetworkFeatures":
+        return chosen
+    return chosen | {"kernel": random_choice_of_kernel(rng, family, n_columns)}
+
+
+def random_choice_of_kernel(rng: Rng, family: Family, n_columns: int) -> Any:
+    if family.name == "TaylorFeatures":
+        return ("gaussian", 1.0, k.Gaussian(0.5))[int(rng.integers(3))]
+    chance = rng.random()
+    if chance < 0.4:
+        return str(rng.choice(NAMES))
+    if chance < 0.5:
+        extremes = (k.Polynomial(6), k.Gaussian(1e-160), k.Gaussian(1e160), k.Linear(), k.Brownian(), k.AllSubsets())
+        return extremes[int(rng.integers(len(extremes)))]
+    return random_kernel(rng, n_columns)
+
+
+def trials(seed: int, numbers: range) -> Iterator[Trial]:
+    """The trials of these numbers; each has a random generator of its own."""
+    for number in numbers:
+        yield random_trial(seed, number)
+
+
+def random_trial(seed: int, number: int) -> Trial:
+    rng = np.random.default_rng([seed, number])
+    family = FAMILIES[int(rng.choice(len(FAMILIES), p=SHARES / SHARES.sum()))]
+    sample = random_sample(rng, int(rng.choice([0, 0, 1, 1, 1, 2])), family.weighted)
+    shape = sample.words[0].split(" x ")
+    if family.labels:
+        sample.y, kind = random_labels(rng, int(shape[0]))
+        sample.words.append(kind)
+    settings = random_settings(rng, family, int(shape[1]))
+    changed = {name: value for name, value in settings.items() if value != family.settings.get(name, (None,))[0]}
+    written = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+    return Trial(
+        number, f"{family.name}({written}) on {', '.join(sample.words)}", lambda: fit(family, settings, sample, rng)
+    )
+
+
+def fit(family: Family, settings: dict[str, Any], sample: Sample, rng: Rng) -> str:
+    """Fit, judge, and check the laws of all estimators."""
+    model = getattr(mercer, family.name)(**settings)
+    given = (sample.X, sample.y) if family.supervised else (sample.X,)
+    if family.weighted and sample.weights is not None:
+        model.fit(*given, sample_weight=sample.weights)
+    else:
+        model.fit(*given)
+    outcome = family.judge(model, sample)
+    with contextlib.suppress(MercerError):
+        check_far(model, sample.new, rng)
+    check_laws(model, sample, rng)
+    return outcome
