@@ -18,9 +18,10 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=30.0, help="seconds of processor time that a trial may take")
+    parser.add_argument("--refusals", action="store_true", help="print errors of mercer and of scikit-learn too")
     chosen = parser.parse_args()
     numbers = range(chosen.first, chosen.first + chosen.count)
-    return run(chosen.what, GENERATORS[chosen.what](chosen.seed, numbers), chosen.seed, chosen.limit)
+    return run(chosen.what, GENERATORS[chosen.what](chosen.seed, numbers), chosen.seed, chosen.limit, chosen.refusals)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 Rng = np.random.Generator
-ROWS = (1, 2, 3, 5, 10, 25, 40, 60, 90)
-COLUMNS = (1, 1, 2, 3, 8, 40)
+ROWS = (1, 2, 3, 5, 10, 10, 25, 25, 40, 40, 60, 60, 90)
+COLUMNS = (1, 1, 1, 2, 2, 3, 3, 8, 40, 500)
 
 
 def _put(X: Any, rng: Rng, value: Any) -> Any:
@@ -142,6 +142,7 @@ class Sample:
     weights: Any
     new: Any
     words: list[str]
+    parts: int = 0  # rows at once of a stream, 0 for arrays
 
     @property
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
@@ -154,7 +155,8 @@ def random_sample(rng: Rng, pathologies: int, weighted: bool) -> Sample:
     n, d = int(rng.choice(ROWS)), int(rng.choice(COLUMNS))
     both = rng.normal(size=(n + 5, d))
     words = [f"{n} x {d}"]
-    names = list(rng.choice(list(PATHOLOGIES), size=pathologies, replace=False))
+    shares = np.array([0.3 if name in HOSTILE else 1.0 for name in PATHOLOGIES])
+    names = list(rng.choice(list(PATHOLOGIES), size=pathologies, replace=False, p=shares / shares.sum()))
     X, new = both[:n], both[n:]
     for name in sorted(names, key=lambda name: name in HOSTILE):  # those that are no rows of numbers come last
         X = PATHOLOGIES[name](X, rng)

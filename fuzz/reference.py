@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import gammaln, kv, xlogy
 
 Array = np.ndarray
-EPS = 1e-13
 
 
 class Unknown(Exception):
@@ -84,10 +83,13 @@ def kernel_matrix(kernel: Any, X: Array, Z: Array) -> Array:
         return KERNELS[name](kernel, X, Z)
 
 
-def input_error(kernel: Any, X: Array) -> float:
-    """How much rounding of the rows can change a kernel value, relative to the largest."""
-    spread = np.ptp(X, axis=0).max() if len(X) else 0.0
-    return EPS * (1.0 + np.abs(X).max() / max(spread, 1e-300)) if spread else EPS
+def rounding(kernel: Any, X: Array, single: bool = False) -> float:
+    """How much kernel values move, relative to the largest, when the last digits of the rows do."""
+    digit = 1e-7 if single else 1e-15
+    moved = X * (1.0 + digit * np.random.default_rng(0).choice([-1, 1], X.shape))
+    K = kernel_matrix(kernel, X, X + 0.0)
+    change = np.abs(kernel_matrix(kernel, moved, X) - K).max(initial=0.0)
+    return (100 * digit) + change / max(np.abs(K).max(initial=0.0), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Prediction:
         return bool(np.isfinite(self.values).all() and (self.uncertainty <= 1e-4 * spread).all())
 
 
-def ridge(kernel: Any, X: Array, y: Array, w: Array, alpha: float, new: Array, eps: float) -> Prediction:
+def ridge(kernel: Any, X: Array, y: Array, w: Array, alpha: float, new: Array, single: bool) -> Prediction:
     r"""Predictions of ridge regression at new rows, by the dense system of rows of positive weight.
 
     An error r of the system (S K S + alpha) b = S y moves f(x) by at most sqrt(k(x, x)) |r| / (2 sqrt(alpha)).
@@ -114,7 +116,7 @@ def ridge(kernel: Any, X: Array, y: Array, w: Array, alpha: float, new: Array, e
     if not (np.isfinite(A).all() and np.isfinite(cross).all() and alpha > 0):
         raise Unknown("values overflow")
     b = np.linalg.solve(A, S * y[w > 0])
-    error = max(eps, input_error(kernel, rows))
+    error = rounding(kernel, np.r_[rows, new], single)
     residual = len(rows) * error * (np.abs(A).max() * np.linalg.norm(b) + np.linalg.norm(S * y[w > 0]))
     reach = np.sqrt(np.abs(own)) / (2 * np.sqrt(alpha)) * residual
     return Prediction(cross @ (S * b), reach + len(rows) * error * np.abs(cross).max() * np.abs(S * b).sum())
@@ -143,7 +145,7 @@ def process(
     left = y - offset - (H @ beta if beta is not None else 0.0)
     m = offset + cross @ np.linalg.solve(A, left) + (H_new @ beta if beta is not None else 0.0)
     variance = own - np.einsum("ij,ji->i", cross, np.linalg.solve(A, cross.T))
-    error = condition * len(X) * max(EPS, input_error(kernel, X))
+    error = condition * len(X) * rounding(kernel, np.r_[X, new])
     evidence = -0.5 * (left @ np.linalg.solve(A, left) + np.log(values).sum() + len(X) * np.log(2 * np.pi))
     size = np.abs(y).max() + np.abs(m).max()
     known = error * (abs(left @ np.linalg.solve(A, left)) + len(X)) < 1e-4 * max(1.0, abs(evidence))

@@ -17,8 +17,11 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from mercer.core.errors import MercerError
 
+FINDING = "finding"
 CHECKS = ("sklearn/utils/validation.py", "sklearn/utils/multiclass.py")
 OWN_WARNINGS = (ConvergenceWarning, DataConversionWarning)
+MANY_CLASSES = "The number of unique classes is greater"
+"""Of scikit-learn's warning about labels that look like numbers."""
 
 
 class Finding(Exception):
@@ -38,47 +41,47 @@ class Trial:
     check: Callable[[], str]
 
 
-def run(what: str, trials: Iterable[Trial], seed: int, limit: float) -> int:
-    """Run all trials, print the findings and the counts; 1 where there are findings, else 0."""
+def run(what: str, trials: Iterable[Trial], seed: int, limit: float, refusals: bool = False) -> int:
+    """Run all trials, print the findings, the refusals if asked for, and the counts; 1 where there are findings."""
     outcomes: Counter[str] = Counter()
     slowest = (0.0, -1)
     for trial in trials:
         started = time.process_time()
-        outcome, finding = judged(trial, limit)
+        outcome, text = judged(trial, limit)
         slowest = max(slowest, (time.process_time() - started, trial.number))
         outcomes[outcome] += 1
-        if finding is not None:
+        if text and (refusals or outcome.startswith(FINDING)):
             again = f"python -m fuzz {what} --seed {seed} --first {trial.number} --count 1"
-            print(f"{outcome.upper()}: {finding}\n  {trial.words}\n  {again}", flush=True)
+            print(f"{outcome.upper()}: {text}\n  {trial.words}\n  {again}", flush=True)
     for outcome, count in outcomes.most_common():
         print(f"{count:7,}  {outcome}")
     print(f"slowest: {slowest[0]:.1f} s, number {slowest[1]}")
-    return int(any(outcome.isupper() or outcome.startswith("finding") for outcome in outcomes))
+    return int(any(outcome.startswith(FINDING) for outcome in outcomes))
 
 
-def judged(trial: Trial, limit: float) -> tuple[str, str | None]:
-    """The outcome in a word, and the words of a finding."""
+def judged(trial: Trial, limit: float) -> tuple[str, str]:
+    """The outcome in a word, and what was said where it is an error."""
     with warnings.catch_warnings(record=True) as said, contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("always")
         try:
             with within(limit):
-                outcome = trial.check()
+                outcome, text = trial.check(), ""
         except MercerError as error:
-            outcome = f"own error: {type(error).__name__}"
+            outcome, text = f"own error: {type(error).__name__}", str(error)[:300]
         except Finding as finding:
-            return "finding: wrong", str(finding)
+            return f"{FINDING}: wrong", str(finding)
         except TooSlow:
-            return "finding: too slow", f"more than {limit:g} s, at {_place()}"
+            return f"{FINDING}: too slow", f"more than {limit:g} s, at {_place()}"
         except Exception as error:
             if _of_scikit_learn(error):
-                return f"scikit-learn's error: {type(error).__name__}", None
-            return "finding: foreign error", f"{type(error).__name__}: {str(error)[:160]!r} at {_where(error)}"
-    foreign = [warning for warning in said if not issubclass(warning.category, OWN_WARNINGS)]
+                return f"scikit-learn's error: {type(error).__name__}", str(error)[:300]
+            return f"{FINDING}: foreign error", f"{type(error).__name__}: {str(error)[:160]!r} at {_where(error)}"
+    foreign = [w for w in said if not (issubclass(w.category, OWN_WARNINGS) or MANY_CLASSES in str(w.message))]
     if foreign:
         first = foreign[0]
         text = f"{first.category.__name__}: {str(first.message)[:120]} at {first.filename[-60:]}:{first.lineno}"
-        return "finding: foreign warning", text
-    return outcome, None
+        return f"{FINDING}: foreign warning", text
+    return outcome, text
 
 
 @contextlib.contextmanager
