@@ -3,12 +3,13 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 BIN := .venv/bin
 STAMP := .venv/.installed
 DOCS_STAMP := .venv/.installed-docs
+SEED := 0
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 NUMERICAL := $(addprefix tests/,fused kernels operators solvers rkhs selection processes)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --benchmark-disable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test numerical slow coverage lint bench docs clean
+.PHONY: help demo test numerical slow coverage lint bench fuzz docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +37,10 @@ lint: $(STAMP) ## ruff, mypy and the import rule
 
 bench: $(STAMP) ## the benchmarks
 	@$(BIN)/python -m benchmarks
+
+fuzz: $(STAMP) ## 5,000 random fits and 30,000 model files with values changed (half an hour; SEED=1 for others)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m fuzz fits --count 5000 --seed $(SEED); fits=$$?; \
+		OMP_NUM_THREADS=1 $(BIN)/python -m fuzz files --count 30000 --seed $(SEED) && exit $$fits
 
 docs: $(DOCS_STAMP) ## the documentation, in docs/_build/html
 	@rm -rf docs/generated

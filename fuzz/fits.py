@@ -121,6 +121,11 @@ def exact_rows(sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return X, new, y, w
 
 
+def in_float32(model: Any, sample: Sample) -> bool:
+    """Whether kernel values may have been float32 numbers."""
+    return model.dtype == "float32" or (model.dtype == "auto" and "float32" in str(getattr(sample.X, "dtype", "")))
+
+
 def compare(found: np.ndarray, expected: reference.Prediction, spread: float, share: float, what: str) -> bool:
     if not expected.usable(spread):
         return False
@@ -145,7 +150,7 @@ def judge_ridge(model: Any, sample: Sample) -> str:
     X, new, y, w = exact_rows(sample)
     if few and len(model.X_fit_) < len(np.unique(X[w > 0], axis=0)):
         return f"finite: {solver}"
-    single = model.dtype == "float32" or (model.dtype == "auto" and "float32" in str(getattr(sample.X, "dtype", "")))
+    single = in_float32(model, sample)
     share = 1e-3 if few or solver == "pcg" or single else 1e-6
     alphas = np.broadcast_to(model.alpha_, y.shape[1])
     compared = True
@@ -217,12 +222,15 @@ def judge_loss(model: Any, sample: Sample) -> str:
     y = np.asarray(sample.y).reshape(len(c))
     y = np.where(y == model.classes_[1], 1.0, -1.0) if hasattr(model, "classes_") else y.astype(np.float64)
     w = np.ones(len(c)) if sample.weights is None else np.broadcast_to(np.float64(sample.weights), len(c))
-    kept = w > 0
+    kept, single = w > 0, in_float32(model, sample)
     try:
         K = reference.kernel_matrix(model.kernel_, X, X)[np.ix_(kept, kept)]
     except reference.Unknown:
         return "finite: no reference"
-    if not np.isfinite(K).all() or np.abs(K).max() * np.abs(c).max() * reference.rounding(model.kernel_, X) > 1e-6:
+    if (
+        not np.isfinite(K).all()
+        or np.abs(K).max() * np.abs(c).max() * reference.rounding(model.kernel_, X, single) > 1e-6
+    ):
         return "finite: too ill-conditioned to compare"
     setting = getattr(model, SETTINGS.get(model.loss, ""), 0.0)
     primal, gap = reference.duality_gap(model.loss, setting, K, c[kept], y[kept], w[kept], model.alpha_)
