@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, kv, xlogy
+from scipy.special import expit, gammaln, kv, xlogy
 
 Array = np.ndarray
 
@@ -191,10 +191,24 @@ DUALS: dict[str, tuple[Callable[..., Array], Callable[..., Array]]] = {
 """Losses and minus their conjugates at -v, where the coefficient of a row is c = w v / (2 alpha)."""
 
 
+SLOPES: dict[str, Callable[..., Array]] = {
+    "squared": lambda y, f, _: 2 * (y - f),
+    "huber": lambda y, f, t: 2 * np.clip(y - f, -t, t),
+    "squared_hinge": lambda y, f, _: 2 * y * np.maximum(1 - y * f, 0.0),
+    "logistic": lambda y, f, _: y * expit(-y * f),
+}
+"""Minus the derivatives of smooth losses."""
+
+
+@np.errstate(all="ignore")
 def duality_gap(loss: str, setting: float, K: Array, c: Array, y: Array, w: Array, alpha: float) -> tuple[float, float]:
-    """The objective of coefficients without an intercept and its distance from the least value, bounded by the dual."""
+    """The objective of coefficients without an intercept and its distance from the least value, bounded by the dual.
+
+    Every v bounds it: that of the coefficients, and of a smooth loss its slopes, which also hold where K is singular.
+    """
     value, conjugate = DUALS[loss]
-    norm = alpha * float(c @ K @ c)
-    primal = float((w * value(y, K @ c, setting)).sum()) + norm
-    dual = float((w * conjugate(y, 2 * alpha * c / w, setting)).sum()) - norm
-    return primal, primal - dual
+    f = K @ c
+    primal = float((w * value(y, f, setting)).sum() + alpha * c @ f)
+    bounds = [2 * alpha * c / w] + [SLOPES[loss](y, f, setting)] * (loss in SLOPES)
+    duals = [(w * conjugate(y, v, setting)).sum() - (w * v) @ K @ (w * v) / (4 * alpha) for v in bounds]
+    return primal, primal - float(np.nanmax(duals))
