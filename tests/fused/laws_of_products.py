@@ -21,6 +21,7 @@ from laws import (
 )
 
 from mercer.core.arrays import as_points
+from mercer.formula.simplify import merged, reduced
 from mercer.kernels import (
     FeatureMap,
     Gaussian,
@@ -34,7 +35,6 @@ from mercer.kernels import (
     resolve,
 )
 from mercer.operators.backends import fused
-from mercer.operators.backends.fused.formulas import merged, reduced
 from mercer.operators.backends.fused.profile import profile
 from mercer.testing.compositions import random_differences, random_kernel
 from mercer.testing.examples import FUNCTION_KERNELS, VECTOR_KERNELS, numpy_waves

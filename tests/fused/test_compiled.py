@@ -16,9 +16,9 @@ from triton.compiler import ASTSource, make_backend  # noqa: E402
 from triton.runtime.jit import JITFunction, create_function_from_signature  # noqa: E402
 
 from mercer.core.arrays import as_points  # noqa: E402
+from mercer.formula.simplify import reduced  # noqa: E402
 from mercer.kernels import Gaussian, Kernel, Laplace, Linear  # noqa: E402
 from mercer.operators.backends.fused import kernels, pack, samples, support  # noqa: E402
-from mercer.operators.backends.fused.formulas import reduced  # noqa: E402
 from mercer.operators.backends.fused.layout import layout  # noqa: E402
 from mercer.operators.backends.fused.profile import profile  # noqa: E402
 from mercer.operators.backends.fused.source import Featurewise, Products, functions, source  # noqa: E402

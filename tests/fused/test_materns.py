@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from mercer.core.arrays import as_points
+from mercer.formula.derivatives import derivatives
+from mercer.formula.materns import with_materns
+from mercer.formula.simplify import reduced
 from mercer.kernels import Gaussian, Kernel, Laplace, Linear, Matern, RationalQuadratic
-from mercer.operators.backends.fused.formulas import derivatives, reduced
-from mercer.operators.backends.fused.materns import with_materns
 
 POINTS = as_points(np.zeros((1, 2)))
 

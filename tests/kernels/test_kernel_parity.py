@@ -110,7 +110,7 @@ def test_matern_of_large_order_comes_close_to_its_gaussian_limit(nu):
 
 
 def test_matern_is_continuous_where_its_large_order_expansion_starts():
-    from mercer.kernels.bessel import LARGE_ORDER
+    from mercer.formula.bessel import LARGE_ORDER
 
     below, above = Matern(LARGE_ORDER - 1e-9)(X, Z), Matern(LARGE_ORDER + 1e-9)(X, Z)
     np.testing.assert_allclose(below, above, rtol=0, atol=1e-10)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mercer.core.arrays import as_points
+from mercer.formula.plans import Plan, plans
 from mercer.kernels import AllSubsets, Constant, Gaussian, Kernel, Laplace, Linear, Matern, WhiteNoise
-from mercer.operators.backends.lowering import Plan, lower
 
 SAMPLE = as_points([[0.0, 1.0], [2.0, 3.0]])
 
 
 def plan_of(kernel: Kernel, *, same: bool = False) -> Plan:
-    return lower(kernel.program(SAMPLE), same=same)
+    return plans(kernel.program(SAMPLE), one_sample=same).on_diagonal
 
 
 def ops(plan: Plan) -> list[str]:
@@ -56,7 +56,7 @@ def test_noise_is_dropped_off_the_diagonal() -> None:
 def test_plans_of_one_program_share_their_factors() -> None:
     kernel = Gaussian() + WhiteNoise() * Gaussian(1.0) ** 2 + Laplace() * WhiteNoise()
     with_diagonal = plan_of(kernel, same=True)
-    without = lower(kernel.program(SAMPLE), same=False, factors=with_diagonal.factors)
+    without = plans(kernel.program(SAMPLE), one_sample=True).off_diagonal
     assert without.factors == with_diagonal.factors
 
 

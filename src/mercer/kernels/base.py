@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, Warp, as_points, promote, restore
 from mercer.core.errors import InputError, InputTypeError, MercerError, NotTraceable
-from mercer.core.symbols import Program, Tape
+from mercer.formula.symbols import Program, Tape
 from mercer.kernels.pair import DensePair, DiagonalPair, Pair, SymbolicPair
 from mercer.kernels.parameters import MEDIAN, Parameter
 from mercer.kernels.properties import Properties
@@ -30,10 +30,10 @@ class Kernel:
     `domain` says what the kernel is evaluated on: "vectors" (rows of a table), "objects" (anything, rows of a
     table included), "matrix" (rows of a ready Gram matrix) or "any" (it does not look at the points).
 
-    A kernel of your own, whose formula also runs on fast back ends because it uses `mercer.kernels.maths`:
+    A kernel of your own, whose formula also runs on fast back ends because it uses `mercer.formula.maths`:
 
     >>> from dataclasses import dataclass
-    >>> from mercer.kernels.maths import exp
+    >>> from mercer.formula.maths import exp
     >>> from mercer.kernels.parameters import length_scale
     >>> @dataclass(frozen=True, eq=False, repr=False)
     ... class Bump(Kernel):

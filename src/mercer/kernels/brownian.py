@@ -8,8 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.formula.maths import minimum
 from mercer.kernels.base import Kernel
-from mercer.kernels.maths import minimum
 from mercer.kernels.pair import Pair
 from mercer.kernels.properties import Properties
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.core.errors import InputError
+from mercer.formula.maths import exp, matern, sqrt
 from mercer.kernels.base import Kernel
-from mercer.kernels.maths import exp, matern, sqrt
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import length_scale, parameter
 from mercer.kernels.properties import Properties

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, Warp, check_finite
 from mercer.core.errors import InputError, InputTypeError, NotTraceable
-from mercer.core.symbols import Statistic, Symbol, Tape
+from mercer.formula.maths import sqrt
+from mercer.formula.symbols import Statistic, Symbol, Tape
 from mercer.kernels.distances import l1_distances, squared_distances
-from mercer.kernels.maths import sqrt
 
 LengthScale = Any  # a float, one per column, or a tensor of either
 

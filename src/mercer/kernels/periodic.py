@@ -12,8 +12,8 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, Warp
 from mercer.core.errors import InputError
+from mercer.formula.maths import exp
 from mercer.kernels.base import Kernel
-from mercer.kernels.maths import exp
 from mercer.kernels.pair import Pair, as_scale, vectors
 from mercer.kernels.parameters import length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties

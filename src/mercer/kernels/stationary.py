@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.core.errors import InputError
+from mercer.formula.maths import exp, power
 from mercer.kernels.base import Kernel
-from mercer.kernels.maths import exp, power
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import Parameter, length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties

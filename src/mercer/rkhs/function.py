@@ -15,8 +15,8 @@ from mercer.core.arrays import Points, as_points, checked_values, promote, resto
 from mercer.core.errors import InputError, InputTypeError, NotPositiveDefiniteError
 from mercer.core.kinds import ANY_TABLE, FLAG, TEXTS, Table, optional
 from mercer.core.persistence import register, save
+from mercer.formula.maths import sqrt
 from mercer.kernels import Kernel
-from mercer.kernels.maths import sqrt
 from mercer.kernels.pair import DiagonalPair
 from mercer.kernels.serialize import from_dict_at, to_dict
 from mercer.rkhs.centres import check_alike, distinct, joined

@@ -1,4 +1,4 @@
-"""A plain interpreter of kernel programs: the reference that every back end is compared with."""
+"""Programs on statistics from differences in float64: the reference that every back end is compared with."""
 
 from __future__ import annotations
 
@@ -8,19 +8,8 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.symbols import Program, Statistic
-from mercer.kernels.bessel import matern_profile
-
-OPERATIONS: dict[str, Callable[..., Tensor]] = {
-    "add": torch.add,
-    "mul": torch.mul,
-    "exp": torch.exp,
-    "sqrt": torch.sqrt,
-    "minimum": torch.minimum,
-    "pow": torch.pow,
-    "matern": matern_profile,
-    "copy": torch.clone,
-}
+from mercer.formula.evaluate import evaluate
+from mercer.formula.symbols import Program, Statistic
 
 
 def run_program(program: Program, x: Points, z: Points | None = None) -> Tensor:
@@ -35,16 +24,7 @@ def run_program(program: Program, x: Points, z: Points | None = None) -> Tensor:
     """
     shape = len(x), len(x if z is None else z)
     inputs = [_statistic(statistic, x, z) for statistic in program.inputs]
-    values: list[Tensor] = []
-    for step in program.steps:
-        if step.op == "input":
-            values.append(inputs[int(step.value or 0)])
-        elif step.op == "constant":
-            values.append(torch.tensor(step.value, dtype=torch.float64))
-        else:
-            literal = () if step.value is None else (step.value,)
-            values.append(OPERATIONS[step.op](*(values[i] for i in step.args), *literal))
-    return values[-1].expand(shape)
+    return evaluate(program, inputs).expand(shape)
 
 
 def _statistic(statistic: Statistic, x: Points, z: Points | None) -> Tensor:

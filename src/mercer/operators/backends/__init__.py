@@ -9,7 +9,7 @@ import torch
 from mercer.core.arrays import Points
 from mercer.core.errors import NotTraceable
 from mercer.core.memory import readable, require, resolve_budget
-from mercer.core.symbols import Program
+from mercer.formula.symbols import Program
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators.backends.dense import DenseTiles, HeldMatrix

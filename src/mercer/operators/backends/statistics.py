@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.symbols import Program, Statistic
+from mercer.formula.plans import Plan
+from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM, l1_distances, mend_near_pairs
 from mercer.kernels.pair import as_scale, row_values, vectors
-from mercer.operators.backends.lowering import Plan
 
 CHUNK_CELLS = 2**17
 """Numbers folded at a time: temporary copies stay in the caches."""

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.symbols import Program
-from mercer.kernels.maths import matern
-from mercer.operators.backends.lowering import lower
+from mercer.formula.operations import operation
+from mercer.formula.plans import plans
+from mercer.formula.symbols import Program
 from mercer.operators.backends.statistics import operand_of_all, tile_inputs
 from mercer.operators.backends.tiles import LEFT_STRIPS, Layout, Rows, Strip, Tiles
 
@@ -28,10 +28,8 @@ class TracedTiles(Tiles):
     def __init__(self, program: Program, x: Points, z: Points, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__((len(x), len(z)), dtype, device, one_sample=z is x)
         self.program, self.x, self.z = program, x, z
-        self.on_diagonal = lower(program, same=self.one_sample)
-        self.off_diagonal = self.on_diagonal
-        if self.one_sample:
-            self.off_diagonal = lower(program, same=False, factors=self.on_diagonal.factors)
+        found = plans(program, one_sample=self.one_sample)
+        self.on_diagonal, self.off_diagonal = found.on_diagonal, found.off_diagonal
         self.inputs = tile_inputs(program, self.on_diagonal, x, z, dtype)
         self.kept: list[Tensor] | None = None
         self.needs_wide = any(source.dtype != dtype for source in self.inputs)
@@ -134,20 +132,13 @@ class TracedTiles(Tiles):
 
 
 def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:
-    """One operation of a plan, written to `out`; operations not named here have torch's name and meaning."""
+    """One instruction of a plan, written to `out`."""
     if op == "constant":
         assert out is not None
         return out.fill_(value)
     if op == "axpy":
         return torch.add(*args, alpha=value, out=out)
-    if op == "pow":
-        return torch.pow(args[0], value, out=out)
-    if op == "minimum" and not isinstance(args[1], Tensor):
-        return torch.clamp(args[0], max=args[1], out=out)
-    if op == "matern":
-        result = matern(args[0], value)
-        return result if out is None else out.copy_(result)
-    return getattr(torch, op)(*args, out=out)
+    return operation(op).into(out, *args, *(() if value is None else (value,)))
 
 
 def coincidences(rows: Rows, columns: slice, device: torch.device) -> Places | None:

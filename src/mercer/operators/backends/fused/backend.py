@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.memory import readable, require
-from mercer.core.symbols import Program
+from mercer.formula.symbols import Program
 from mercer.operators.backends.fused.gram import FusedGram
 from mercer.operators.backends.fused.launch import MOST_COLUMNS, bytes_of_product
 from mercer.operators.backends.tiles import Layout, Rows, Strip, Tiles

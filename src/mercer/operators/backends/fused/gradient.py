@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.symbols import Program, Statistic
+from mercer.formula.derivatives import derivatives
+from mercer.formula.simplify import is_zero, reduced, times_sign
+from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.inner import Coordinate
 from mercer.kernels.pair import as_scale, row_values, vectors
-from mercer.operators.backends.fused.formulas import derivatives, is_zero, reduced, times_sign
 from mercer.operators.backends.fused.gram import FusedGram
 from mercer.operators.backends.fused.probe import warped
 

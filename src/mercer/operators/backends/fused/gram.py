@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.symbols import Program, Statistic
+from mercer.formula.evaluate import evaluate
+from mercer.formula.simplify import merged, reduced
+from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.pair import row_values, vectors
-from mercer.operators.backends.fused.formulas import evaluate, merged, reduced
 from mercer.operators.backends.fused.launch import MOST_COLUMNS, dense, diagonal, multiply, padded
 from mercer.operators.backends.fused.operands import Operands
 from mercer.operators.backends.fused.probe import warped

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.symbols import Program, Statistic
+from mercer.formula.evaluate import evaluate
+from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.distances import l1_distances
 from mercer.kernels.pair import as_scale, row_values, vectors
-from mercer.operators.backends.fused.formulas import evaluate
 from mercer.operators.backends.fused.layout import layout
 
 FEW_PRODUCTS = 200

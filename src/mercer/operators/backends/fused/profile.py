@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 
 from mercer.core.errors import NotTraceable
-from mercer.core.symbols import Program, Step
+from mercer.formula.operations import operation
+from mercer.formula.symbols import Program, Step
 
 LOG2E = math.log2(math.e)
 SMALLEST_UNIT = 0.01
@@ -100,25 +101,11 @@ class _Writer:
                 return _Value(1.0 / self.units.get(i, 1.0), f"q{i}")
             case "constant":
                 return _Value(number)
-            case "copy":
-                return args[0]
-            case "add":
-                return self.add(*args)
-            case "mul":
-                return self.mul(*args)
-            case "pow" | "safe_pow":
-                return self.power(args[0], number, safe=step.op == "safe_pow")
-            case "sqrt":
-                return self.power(args[0], 0.5)
-            case "reciprocal_sqrt":
-                return self.power(args[0], -0.5, safe=True)
-            case "exp":
-                return self.exp(args[0])
-            case "log":
-                return self.log(args[0])
-            case "minimum" | "less":
-                return self.compare(step.op, *args)
-        raise NotTraceable(f"the operation {step.op!r} has no fused form")
+        fused = operation(step.op).fused
+        if fused is None:
+            raise NotTraceable(f"the operation {step.op!r} has no fused form")
+        value: _Value = fused(self, *args, *(() if step.value is None else (number,)))
+        return value
 
     def add(self, a: _Value, b: _Value) -> _Value:
         if a.name is None:
@@ -209,10 +196,6 @@ class _Writer:
             return _Value(math.log(a.number) if a.number > 0 else 0.0)
         whole = self.whole(a)
         return self.new(f"tl.where({whole} > 0.0, accurate_log2(tl.maximum({whole}, 1e-37)), 0.0)", 1.0 / LOG2E)
-
-    def compare(self, op: str, a: _Value, b: _Value) -> _Value:
-        x, y = self.whole(a), self.whole(b)
-        return self.new(f"tl.minimum({x}, {y})" if op == "minimum" else f"tl.where({x} < {y}, 1.0, 0.0)")
 
 
 def profile(program: Program) -> Profile:

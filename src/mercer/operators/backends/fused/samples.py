@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.symbols import Program, Statistic
+from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.pair import as_scale, row_values, vectors
 from mercer.operators.backends.fused.inner import inner_scales
 from mercer.operators.backends.fused.layout import RESIDENT_TOGETHER, Layout, layout

@@ -9,8 +9,8 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import NotTraceable
-from mercer.core.symbols import Program
-from mercer.operators.backends.fused.formulas import merged, reduced
+from mercer.formula.simplify import merged, reduced
+from mercer.formula.symbols import Program
 from mercer.operators.backends.fused.layout import RESIDENT_COLUMNS, RESIDENT_TOGETHER, layout
 from mercer.operators.backends.fused.probe import warped
 from mercer.operators.backends.fused.profile import profile

@@ -50,6 +50,17 @@ class Program:
     steps: tuple[Step, ...]
     exact: frozenset[int]
 
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """The values of the constant steps, in order."""
+        return tuple(float(step.value or 0.0) for step in self.steps if step.op == "constant")
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What programs of the same formula with other numbers have in common."""
+        steps = tuple(Step(step.op, step.args) if step.op == "constant" else step for step in self.steps)
+        return tuple(statistic.kind for statistic in self.inputs), steps
+
     def __str__(self) -> str:
         return "\n".join(f"v{i} = {self._line(step)}" for i, step in enumerate(self.steps))
 

@@ -1,21 +1,27 @@
-"""From a kernel's program to a `Plan`: constants folded, and every step given a tile buffer to write to.
+"""From a program to a `Plan`: constants move into products, and every step is given a tile buffer to write to.
 
-A step whose argument is not needed again overwrites it, so a Gaussian runs in one buffer: product, exp.
+A step whose argument is not needed again overwrites it, so a Gaussian runs in one buffer: product, exp. Plans are kept
+by the shape of the formula: the same kernel with other numbers fills them in and lowers nothing.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from mercer.core.symbols import Program, Step
+from mercer.formula.numbers import Number, Question, same_answers
+from mercer.formula.simplify import Builder, pruned, reduction, rewritten
+from mercer.formula.symbols import Program, Step
 
 FOLDABLE = frozenset({"squared_distance", "inner"})
 """Statistics that are matrix products, so that a constant factor costs nothing."""
 
 BOTH = frozenset({"left", "right"})
+
+MOST_SHAPES = 256
+"""Shapes of formulas whose plans are kept."""
 
 
 @dataclass(eq=False)
@@ -23,8 +29,8 @@ class Node:
     """A value of the simplified formula; `extent` says whether it varies with the row, the column or both."""
 
     op: str
-    args: tuple[Node | float, ...]
-    value: float | None
+    args: tuple[Node | Number, ...]
+    value: Any
     extent: frozenset[str]
 
 
@@ -36,8 +42,8 @@ class Instruction:
     """
 
     op: str
-    args: tuple[int | float, ...]
-    value: float | None
+    args: tuple[Any, ...]
+    value: Any
     buffer: int | None
 
 
@@ -51,46 +57,95 @@ class Plan:
 
     instructions: tuple[Instruction, ...]
     n_buffers: int
-    factors: dict[int, float]
+    factors: dict[int, Any]
     nonnegative: frozenset[int]
 
+    def filled_in(self, constants: Sequence[float]) -> Plan:
+        """With the constants of a program of the same shape."""
 
-def lower(program: Program, *, same: bool, factors: dict[int, float] | None = None) -> Plan:
-    """The plan of a program; without `same` no row of the tile is also one of its columns.
+        def plain(value: Any) -> Any:
+            return value.rule(constants) if isinstance(value, Number) else value
 
-    `factors` are those of another plan of the same program that has to share its inputs.
+        instructions = tuple(
+            Instruction(step.op, tuple(plain(arg) for arg in step.args), plain(step.value), step.buffer)
+            for step in self.instructions
+        )
+        return replace(self, instructions=instructions, factors={i: plain(f) for i, f in self.factors.items()})
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Two plans of a program that share their inputs: for tiles on the diagonal of one sample, and for others."""
+
+    on_diagonal: Plan
+    off_diagonal: Plan
+
+
+_kept: OrderedDict[Any, list[tuple[list[Question], Plans]]] = OrderedDict()
+
+
+def plans(program: Program, *, one_sample: bool) -> Plans:
+    """The plans of a program; those of an equal shape are used again if they are right for its constants.
 
     >>> from mercer.core.arrays import as_points
     >>> from mercer.kernels import Gaussian
-    >>> plan = lower(Gaussian().program(as_points([[0.0]])), same=False)
+    >>> plan = plans(Gaussian().program(as_points([[0.0]])), one_sample=False).off_diagonal
     >>> [step.op for step in plan.instructions], plan.n_buffers, plan.factors
     (['input', 'exp'], 1, {0: -0.5})
     """
-    formula = _Formula(program, same)
-    uses = Counter(arg for step in program.steps for arg in step.args)
-    values: list[Node | float] = []
-    for step in program.steps:
-        values.append(formula.translate(step, [values[i] for i in step.args], [uses[i] == 1 for i in step.args]))
-    last = values[-1]
-    result = last if isinstance(last, Node) else formula.node("constant", (), last)
-    nodes = _reachable(formula.nodes, result)
+    key, constants = (program.shape, one_sample), program.constants
+    known = _kept.setdefault(key, [])
+    _kept.move_to_end(key)
+    if len(_kept) > MOST_SHAPES:
+        _kept.popitem(last=False)
+    found = next((plans for asked, plans in known if same_answers(asked, constants)), None)
+    if found is None:
+        asked, found = lower(program, one_sample=one_sample)
+        known.append((asked, found))
+    on = found.on_diagonal.filled_in(constants)
+    return Plans(on, on if found.off_diagonal is found.on_diagonal else found.off_diagonal.filled_in(constants))
+
+
+def lower(program: Program, *, one_sample: bool) -> tuple[list[Question], Plans]:
+    """Plans whose numbers are rules for constants, and what was asked about these."""
+    asked: list[Question] = []
+    on = _lowered(program, asked, same=one_sample)
+    return asked, Plans(on, _lowered(program, asked, same=False, factors=on.factors) if one_sample else on)
+
+
+def _lowered(program: Program, asked: list[Question], *, same: bool, factors: dict[int, Any] | None = None) -> Plan:
+    builder, result = rewritten(program, reduction(program, same=same), Builder(asked=asked))
+    nodes = _nodes(program, builder, result)
     if factors is None:
         factors = _common_factors(nodes, program)
-    result = _without_factors(nodes, result, factors)
-    nodes = _reachable(_fused(_reachable(nodes, result)), result)
+    last = _without_factors(nodes, nodes[-1], factors)
+    nodes = _reachable(_fused(_reachable(nodes, last)), last)
     instructions, n_buffers = _allocated(nodes)
     return Plan(instructions, n_buffers, factors, _nonnegative(nodes))
 
 
-class _Formula:
-    """Builds nodes, leaving out what multiplies by one, adds zero or can be computed now."""
+def _nodes(program: Program, builder: Builder, result: int) -> list[Node]:
+    """The simplified steps as nodes, the result last; constants of sums and products stand second."""
+    steps = pruned(Program(program.inputs, (*builder.steps, Step("copy", (result,))), frozenset())).steps[:-1]
+    kinds = [statistic.kind for statistic in program.inputs]
+    return _Nodes(kinds).of(steps)
 
-    def __init__(self, program: Program, same: bool) -> None:
-        self.kinds = [statistic.kind for statistic in program.inputs]
-        self.same = same
+
+class _Nodes:
+    def __init__(self, kinds: list[str]) -> None:
+        self.kinds = kinds
         self.nodes: list[Node] = []
 
-    def node(self, op: str, args: Sequence[Node | float], value: float | None = None) -> Node:
+    def of(self, steps: Sequence[Step]) -> list[Node]:
+        uses = Counter(arg for step in steps for arg in step.args)
+        values: list[Node | Number] = []
+        for step in steps:
+            args = [values[i] for i in step.args]
+            values.append(self.translated(step, args, [uses[i] == 1 for i in step.args]))
+        last = values[-1]
+        return _reachable(self.nodes, last if isinstance(last, Node) else self.node("constant", (), last))
+
+    def node(self, op: str, args: Sequence[Node | Number], value: Any = None) -> Node:
         extent: frozenset[str] = frozenset()
         extent = extent.union(*(arg.extent for arg in args if isinstance(arg, Node)))
         if op == "input":
@@ -99,49 +154,33 @@ class _Formula:
         self.nodes.append(Node(op, tuple(args), value, extent))
         return self.nodes[-1]
 
-    def translate(self, step: Step, args: list[Node | float], only_use: list[bool]) -> Node | float:
+    def translated(self, step: Step, args: list[Node | Number], only_use: list[bool]) -> Node | Number:
         if step.op == "constant":
-            return float(step.value or 0.0)
-        if step.op == "copy" or (step.op == "pow" and step.value == 1):
-            return args[0]
-        if step.op == "input" and self.kinds[_place(step.value)] == "same" and not self.same:
-            return 0.0
-        if args and not any(isinstance(arg, Node) for arg in args):
-            return _number(step, [arg for arg in args if isinstance(arg, float)])
+            value: Any = step.value
+            return value
         if step.op not in ("add", "mul"):
             return self.node(step.op, args, step.value)
-        if isinstance(args[0], float):
+        if isinstance(args[0], Number):
             args, only_use = args[::-1], only_use[::-1]
         a, b = args
-        if not isinstance(b, float) or not isinstance(a, Node):
-            return self.node(step.op, (a, b))
-        return self.times(a, b, only_use[0]) if step.op == "mul" else self.plus(a, b)
+        if step.op == "mul" and isinstance(a, Node) and isinstance(b, Number):
+            return self.times(a, b, only_use[0])
+        return self.node(step.op, (a, b))
 
-    def plus(self, a: Node, b: float) -> Node:
-        return self.node("add", (a, b)) if b else a
-
-    def times(self, a: Node, b: float, only_use: bool) -> Node | float:
+    def times(self, a: Node, b: Number, only_use: bool) -> Node:
         """The product, with b moved towards the input where that is free: sqrt(s) * b = sqrt(s * b^2)."""
-        if b in (0.0, 1.0):
-            return a if b else 0.0
+        if b.is_(1.0):
+            return a
         inner = a.args[0] if a.args else None
-        if a.op == "mul" and isinstance(a.args[1], float) and isinstance(inner, Node):
+        if a.op == "mul" and isinstance(a.args[1], Number) and isinstance(inner, Node):
             return self.times(inner, a.args[1] * b, False)
-        if a.op == "sqrt" and b > 0 and only_use and isinstance(inner, Node):
+        if a.op == "sqrt" and only_use and isinstance(inner, Node) and b.holds(lambda number: number > 0):
             return self.node("sqrt", (self.times(inner, b * b, False),))
         return self.node("mul", (a, b))
 
 
-def _place(value: float | int | None) -> int:
+def _place(value: Any) -> int:
     return int(value or 0)
-
-
-def _number(step: Step, args: list[float]) -> float:
-    if step.op in ("add", "mul"):
-        return sum(args) if step.op == "add" else math.prod(args)
-    if step.op == "pow":
-        return args[0] ** float(step.value or 0.0)
-    return min(args) if step.op == "minimum" else float(getattr(math, step.op)(*args))
 
 
 def _reachable(nodes: list[Node], result: Node) -> list[Node]:
@@ -162,19 +201,20 @@ def _users(nodes: list[Node]) -> dict[Node, list[Node]]:
     return users
 
 
-def _common_factors(nodes: list[Node], program: Program) -> dict[int, float]:
+def _common_factors(nodes: list[Node], program: Program) -> dict[int, Any]:
     """The constants of the inputs that are used only as one constant times the input."""
-    factors: dict[int, float] = {}
+    factors: dict[int, Any] = {}
     for node, users in _users(nodes).items():
         if node.op != "input" or program.inputs[_place(node.value)].kind not in FOLDABLE:
             continue
-        constants = {user.args[1] if user.op == "mul" else None for user in users}
-        if len(constants) == 1 and isinstance(constant := constants.pop(), float):
-            factors[_place(node.value)] = constant
+        constants = [user.args[1] if user.op == "mul" else None for user in users]
+        first = constants[0] if constants else None
+        if isinstance(first, Number) and all(isinstance(c, Number) and first.equals(c) for c in constants):
+            factors[_place(node.value)] = first
     return factors
 
 
-def _without_factors(nodes: list[Node], result: Node, factors: dict[int, float]) -> Node:
+def _without_factors(nodes: list[Node], result: Node, factors: dict[int, Any]) -> Node:
     """Put the input itself wherever it is multiplied by its factor; gives the new result."""
     instead: dict[Node, Node] = {}
     for node, users in _users(nodes).items():
@@ -194,7 +234,7 @@ def _fused(nodes: list[Node]) -> list[Node]:
         for x, y in (node.args, node.args[::-1]):
             if not (isinstance(x, Node) and isinstance(y, Node)):
                 continue
-            if x.op == "mul" and isinstance(x.args[1], float) and len(users[x]) == 1:
+            if x.op == "mul" and isinstance(x.args[1], Number) and len(users[x]) == 1:
                 node.op, node.args, node.value = "axpy", (y, x.args[0]), x.args[1]
                 break
     return nodes
@@ -204,7 +244,10 @@ def _nonnegative(nodes: list[Node]) -> frozenset[int]:
     """All inputs but those used only as exp(s) and s + c with c >= 1, which rounding below zero does not harm."""
 
     def harmless(user: Node) -> bool:
-        return user.op == "exp" or (user.op == "add" and isinstance(user.args[1], float) and user.args[1] >= 1)
+        if user.op == "exp":
+            return True
+        constant = user.args[1] if user.op == "add" else None
+        return isinstance(constant, Number) and constant.holds(lambda number: number >= 1)
 
     return frozenset(
         _place(node.value)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import zip_longest
 
-from mercer.core.symbols import Program, Step
+from mercer.formula.symbols import Program, Step
 
 LARGEST_MATERN = 6
 """The largest p for which nu = p + 1/2 is written out."""

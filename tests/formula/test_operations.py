@@ -1,0 +1,125 @@
+"""Laws of the one table of operations: numbers, tensors, buffers and slopes say the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import as_points
+from mercer.core.errors import NotTraceable
+from mercer.formula.derivatives import derivatives
+from mercer.formula.evaluate import evaluate
+from mercer.formula.operations import OPERATIONS
+from mercer.formula.symbols import Program, Statistic, Step
+from mercer.kernels import (
+    ExponentialPower,
+    Gaussian,
+    InverseMultiquadric,
+    Kernel,
+    Laplace,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+)
+
+LITERALS = {
+    "pow": (2.0, 3.0, 0.7, -1.5),
+    "safe_pow": (0.7, -1.5),
+    "matern": (0.5, 0.8, 1.5, 2.2),
+    "matern_slope": (0.8,),
+}
+CASES = [(op, literal) for op in OPERATIONS for literal in LITERALS.get(op, (None,))]
+VALUES = torch.tensor([0.3, 0.9, 1.7, 4.0], dtype=torch.float64)
+OTHERS = torch.tensor([0.5, 1.0, 0.2, 5.0], dtype=torch.float64)
+
+
+def arguments(op: str) -> tuple[Tensor, ...]:
+    return (VALUES, OTHERS) if op in ("add", "mul", "minimum", "less") else (VALUES,)
+
+
+def program_of(op: str, literal: float | None, n_args: int) -> Program:
+    statistics = tuple(Statistic("squared_distance", length_scale=float(i + 1)) for i in range(n_args))
+    inputs = tuple(Step("input", value=i) for i in range(n_args))
+    return Program(statistics, (*inputs, Step(op, tuple(range(n_args)), literal)), frozenset())
+
+
+@pytest.mark.parametrize(("op", "literal"), CASES)
+def test_numbers_tensors_and_buffers_agree(op: str, literal: float | None) -> None:
+    args, carried = arguments(op), () if literal is None else (literal,)
+    expected = torch.tensor(
+        [OPERATIONS[op].number(*values, *carried) for values in zip(*map(Tensor.tolist, args), strict=True)],
+        dtype=torch.float64,
+    )
+    torch.testing.assert_close(OPERATIONS[op].tensor(*args, *carried), expected, rtol=1e-12, atol=0.0)
+    out = torch.empty_like(VALUES)
+    assert OPERATIONS[op].into(out, *args, *carried) is out
+    torch.testing.assert_close(out, expected, rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize(("op", "literal"), [case for case in CASES if case[0] not in ("less", "matern_slope")])
+def test_slopes_are_those_of_autograd(op: str, literal: float | None) -> None:
+    args = [values.clone().requires_grad_() for values in arguments(op)]
+    program = program_of(op, literal, len(args))
+    carried = () if literal is None else (literal,)
+    expected = torch.autograd.grad(OPERATIONS[op].tensor(*args, *carried).sum(), args)
+    found = derivatives(program)
+    for i, slope in enumerate(expected):
+        there = [arguments(op)[program.inputs.index(statistic)] for statistic in found[i].inputs]
+        torch.testing.assert_close(evaluate(found[i], there).expand_as(slope), slope, rtol=1e-10, atol=1e-14)
+
+
+SMOOTH = [
+    Gaussian(0.7),
+    2.0 * RationalQuadratic(1.3, alpha=0.6) + 0.5,
+    InverseMultiquadric(0.8, power=0.5),
+    Matern(2.5, 0.9),
+    Matern(3.5, 0.9) * Gaussian(2.0),
+    Laplace(0.8),
+    ExponentialPower(0.8, power=1.4),
+    Polynomial(3),
+    (Linear(bias=0.5) + 1.0) ** 2,
+]
+
+
+@pytest.mark.parametrize("kernel", SMOOTH, ids=repr)
+def test_first_and_second_derivatives_in_the_statistic_are_those_of_autograd(kernel: Kernel) -> None:
+    program = kernel.program(as_points([[0.0, 0.0]]))
+    points = [(VALUES / (i + 1)).requires_grad_() for i in range(len(program.inputs))]
+    value = evaluate(program, points)
+    firsts = torch.autograd.grad(value.sum(), points, create_graph=True)
+    slopes = derivatives(program)
+    for i, step in enumerate(program.steps):
+        if step.op != "input":
+            continue
+        slope, place = slopes[i], int(step.value or 0)
+        torch.testing.assert_close(at(slope, program, points), firsts[place], rtol=1e-10, atol=1e-13)
+        (second,) = torch.autograd.grad(firsts[place].sum(), points[place], retain_graph=True)
+        curvature = next(
+            (
+                d
+                for j, d in derivatives(slope).items()
+                if slope.steps[j].op == "input"
+                and slope.inputs[int(slope.steps[j].value or 0)] == program.inputs[place]
+            ),
+            None,
+        )
+        found = torch.zeros_like(VALUES) if curvature is None else at(curvature, program, points)
+        torch.testing.assert_close(found, second, rtol=1e-9, atol=1e-12)
+
+
+def at(derived: Program, program: Program, points: list[Tensor]) -> Tensor:
+    inputs = [points[program.inputs.index(statistic)] for statistic in derived.inputs]
+    return evaluate(derived, inputs).expand(VALUES.shape)
+
+
+def test_a_derivative_by_a_constant_is_that_of_the_parameter() -> None:
+    program = (3.0 * Gaussian(1.0)).program(as_points([[0.0]]))
+    by_factor = next(d for i, d in derivatives(program).items() if program.steps[i].value == 3.0)
+    torch.testing.assert_close(evaluate(by_factor, [VALUES]), torch.exp(-0.5 * VALUES))
+
+
+def test_an_unknown_operation_is_named() -> None:
+    with pytest.raises(NotTraceable, match="'sinh'"):
+        evaluate(program_of("sinh", None, 1), [VALUES])
