@@ -11,8 +11,8 @@ pytest.importorskip("triton")
 
 from mercer.core.arrays import Points, as_points
 from mercer.core.errors import MercerError, NotTraceable
+from mercer.formula.simplify import reduced
 from mercer.kernels import Gaussian, Kernel, Laplace, Linear, Matern, Periodic, Polynomial, Subspace, from_dict
-from mercer.operators.backends.fused.formulas import reduced
 from mercer.operators.backends.fused.grammar import HEADER, checked
 from mercer.operators.backends.fused.layout import layout
 from mercer.operators.backends.fused.profile import profile

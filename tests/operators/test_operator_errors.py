@@ -70,19 +70,6 @@ def test_nan_in_the_data() -> None:
         gram(Gaussian(), np.array([[np.nan]]))
 
 
-def test_tensors_that_require_gradients() -> None:
-    X = torch.ones(3, 2, requires_grad=True)
-    with pytest.raises(InputError, match="X requires gradients"):
-        gram(Gaussian(), X)
-    width = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
-    with pytest.raises(InputError, match="length_scale requires gradients"):
-        gram(Gaussian(width), X.detach())
-    with pytest.raises(InputError, match="V requires gradients"):
-        gram(Gaussian(), X.detach()) @ torch.ones(3, requires_grad=True)
-    with torch.no_grad():
-        assert (gram(Gaussian(width), X) @ torch.ones(3)).tolist() == [3.0, 3.0, 3.0]
-
-
 def test_the_diagonal_of_two_samples(operator: GramOperator) -> None:
     with pytest.raises(InputError, match=r"diag\(\) needs one sample"):
         operator.diag()

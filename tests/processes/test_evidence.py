@@ -81,7 +81,7 @@ def test_tiles_do_not_change_the_gradient(monkeypatch):
     found = evidence(KERNELS["composed"])
     theta = found.hyperparameters.start
     _, whole = found(theta)
-    monkeypatch.setitem(__import__("mercer.processes.pull_back", fromlist=["x"]).TILE_NUMBERS, "cpu", 1)
+    monkeypatch.setitem(__import__("mercer.operators.pull_back", fromlist=["x"]).TILE_NUMBERS, "cpu", 1)
     np.testing.assert_allclose(found(theta)[1], whole, rtol=1e-10)
 
 

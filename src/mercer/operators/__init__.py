@@ -5,5 +5,6 @@ from mercer.operators.centred import Centred
 from mercer.operators.gram import GramOperator, gram
 from mercer.operators.stored import Stored
 from mercer.operators.weighted import Weighted
+from mercer.operators.zero_diagonal import ZeroDiagonal
 
-__all__ = ["Centred", "GramOperator", "Operator", "Stored", "Weighted", "gram"]
+__all__ = ["Centred", "GramOperator", "Operator", "Stored", "Weighted", "ZeroDiagonal", "gram"]

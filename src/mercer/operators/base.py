@@ -89,6 +89,28 @@ class Operator(ABC):
         at_once = max(1, PART_NUMBERS // max(1, self.shape[1]))
         return torch.cat([self._rows(part) @ V for part in places.split(at_once)])
 
+    def quadratic(self, V: Any, U: Any = None) -> Any:
+        r"""The numbers :math:`u_b^T K v_b` for the columns of U and V, by default :math:`v_b^T K v_b`, in float64.
+
+        V has the shape (m, B) and U (n, B); the product K V is never stored whole.
+
+        >>> from mercer import gram
+        >>> from mercer.kernels import Constant
+        >>> gram(Constant(1.0), np.zeros((2, 1))).quadratic(np.array([[1.0, 1.0], [1.0, -1.0]]))
+        array([4., 0.])
+        """
+        right = self._as_factor(V, "V", self.shape[1])
+        left = right if U is None else self._as_factor(U, "U", self.shape[0])
+        if right.ndim != 2 or left.ndim != 2 or left.shape[1] != right.shape[1]:
+            shapes = f"{tuple(right.shape)} and {tuple(left.shape)}"
+            raise InputError(f"quadratic needs V and U with the same number of columns, got shapes {shapes}.")
+        return restore(self._quadratic(left, right), V)
+
+    def _quadratic(self, U: Tensor, V: Tensor) -> Tensor:
+        at_once = max(1, PART_NUMBERS // max(1, max(self.shape)))
+        parts = zip(U.split(at_once, 1), V.split(at_once, 1), strict=True)
+        return torch.cat([(u.double() * self.matmul(v)).sum(0) for u, v in parts])
+
     def _given_back(self, result: Tensor) -> Any:
         return result if isinstance(self.like, Points) else restore(result, self.like)
 
@@ -97,9 +119,7 @@ class Operator(ABC):
         if isinstance(V, Tensor):
             if V.device != self.device:
                 raise InputError(f"{name} is on {V.device} but the operator is on {self.device}; move it there first.")
-            if V.requires_grad and torch.is_grad_enabled():
-                raise InputError(f"{name} requires gradients, which lazy products do not have; pass {name}.detach().")
-            factor = V.detach()
+            factor = V
         else:
             factor = _numbers(V, name)
         if factor.is_complex():

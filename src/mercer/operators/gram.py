@@ -19,6 +19,7 @@ from mercer.kernels.pair import DiagonalPair
 from mercer.operators.backends import choose_backend
 from mercer.operators.backends.tiles import Tiles
 from mercer.operators.base import Operator
+from mercer.operators.gradients import differentiable_product, leaves, without_gradients
 
 
 def gram(
@@ -59,10 +60,10 @@ def gram(
     parse_budget(memory_budget)
     x = kernel.points(X, "X")
     z = x if Z is None else kernel.points(Z, "Z")
-    _check_no_gradients(kernel, x, z)
     given = x.values.dtype if kernel.domain == "matrix" else None
     x, z, chosen_dtype, chosen_device = _placed(x, z, dtype, device)
-    backend = choose_backend(kernel, x, z, chosen_dtype, chosen_device, memory_budget)
+    values, a, b = without_gradients(kernel, x, z)
+    backend = choose_backend(values, a, b, chosen_dtype, chosen_device, memory_budget)
     like = next((A for A in (X, Z) if isinstance(A, Tensor | Points)), None)
     operator = GramOperator(kernel, x, z, backend, memory_budget=memory_budget, like=like)
     operator.given = given
@@ -107,9 +108,20 @@ class GramOperator(Operator):
 
     def matmul(self, V: Tensor) -> Tensor:
         V = self._as_factor(V, "V", self.shape[1])
+        if torch.is_grad_enabled() and (V.requires_grad or self.learns):
+            return differentiable_product(self, V)
+        return self.product(V)
+
+    def product(self, V: Tensor) -> Tensor:
+        """K @ V for V of shape (m,) or (m, t), without gradients."""
         if V.ndim == 2 and V.shape[1] == 1:
             return self.backend.product(V[:, 0], self._budget).unsqueeze(1)
         return self.backend.product(V, self._budget)
+
+    @cached_property
+    def learns(self) -> bool:
+        """Whether products carry gradients to the points or to parameters of the kernel."""
+        return bool(leaves(self.kernel, self.x, self.z))
 
     def rows_matmul(self, index: Any, V: Tensor) -> Tensor:
         """The product of some rows with V of shape (m,) or (m, t); the rows are never stored.
@@ -119,14 +131,25 @@ class GramOperator(Operator):
         tensor([6.])
         """
         V = self._as_factor(V, "V", self.shape[1])
+        self._refuse_gradients("rows_matmul", V)
         return self.backend.rows_product(self._positions(index).reshape(-1).to(self.device), V, self._budget)
 
+    def _quadratic(self, U: Tensor, V: Tensor) -> Tensor:
+        self._refuse_gradients("quadratic", U, V)
+        return self.backend.quadratic(U, V, self._budget)
+
+    def _refuse_gradients(self, what: str, *factors: Tensor) -> None:
+        if torch.is_grad_enabled() and (self.learns or any(V.requires_grad for V in factors)):
+            raise InputError(f"{what} carries no gradients; op @ V does, and kernel(X, Z). Or use torch.no_grad().")
+
     def _dense(self) -> Tensor:
+        self._refuse_gradients("the dense matrix of an operator")
         out, budget = self._room(self.shape[0], f"the dense {self.shape[0]:,} x {self.shape[1]:,} Gram matrix")
         self.backend.write_dense(out, budget)
         return out
 
     def _rows(self, index: Tensor) -> Tensor:
+        self._refuse_gradients("rows of an operator")
         out, budget = self._room(len(index), f"{len(index):,} dense rows of {self.shape[1]:,} numbers")
         self.backend.write_rows(index.to(self.device), out, budget)
         return out
@@ -173,14 +196,3 @@ def _placed(x: Points, z: Points, dtype: Any, device: Any) -> tuple[Points, Poin
     left = Points(a.to(device=chosen_device, dtype=chosen_dtype), x.names)
     right = left if z is x else Points(b.to(device=chosen_device, dtype=chosen_dtype), z.names)
     return left, right, chosen_dtype, chosen_device
-
-
-def _check_no_gradients(kernel: Kernel, x: Points, z: Points) -> None:
-    if not torch.is_grad_enabled():
-        return
-    named = {"X": x.values, "Z": z.values} | {f"the kernel's {name}": v for name, v in kernel.get_params().items()}
-    for name, value in named.items():
-        if isinstance(value, Tensor) and value.requires_grad:
-            raise InputError(
-                f"{name} requires gradients, which lazy products do not have; detach it, or call kernel(X, Z)."
-            )

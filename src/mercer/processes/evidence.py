@@ -12,11 +12,11 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
 from mercer.operators.placement import Placement
+from mercer.operators.pull_back import pull_back
 from mercer.processes.exact import covariance_factor
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
-from mercer.processes.pull_back import pull_back
 from mercer.solvers.factor import Factor
 
 
@@ -84,7 +84,8 @@ class ExactEvidence:
         leaves = hyper.leaves_at(theta, W.device)
         if leaves:
             kernel = hyper.kernel.replace(**leaves)
-            pull_back(kernel, self._points(), lambda rows, columns: W[rows, columns], W.device)
+            X = self._points()
+            pull_back(kernel, X, X, lambda rows, columns: W[rows, columns], W.device)
         return value, hyper.gradient(leaves, float(W.diagonal().sum()), theta)
 
     def value_and_weights(self, factor: Factor) -> tuple[float, Tensor]:

@@ -13,10 +13,10 @@ from mercer.core.arrays import Points
 from mercer.core.errors import MemoryBudgetError, MercerError
 from mercer.core.memory import resolve_budget
 from mercer.operators.placement import Placement
+from mercer.operators.pull_back import pull_back
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
-from mercer.processes.pull_back import pull_back
 from mercer.processes.unit_noise import UnitNoise
 from mercer.solvers.pcg import automatic_rank
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
@@ -124,7 +124,9 @@ class IterativeEvidence:
         left = torch.cat([0.5 * a, share * u, share * w], dim=1).to(dtype)
         right = torch.cat([a, w, u], dim=1).to(dtype)
         X = Points(self.data.X.values.to(dtype), self.data.X.names)
-        pull_back(hyper.kernel.replace(**leaves), X, lambda rows, columns: left[rows] @ right[columns].mT, left.device)
+        pull_back(
+            hyper.kernel.replace(**leaves), X, X, lambda rows, columns: left[rows] @ right[columns].mT, left.device
+        )
 
     def _pivots_and_normal(self, system: UnitNoise) -> tuple[Tensor, Tensor]:
         """Pivots of the first covariance that is asked for, and the normal numbers behind the probes."""

@@ -14,10 +14,10 @@ from mercer.core.errors import MercerError
 from mercer.core.losses import Logistic, Multinomial
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
+from mercer.operators.pull_back import pull_back
 from mercer.processes.curvature import Curvature, LogisticCurvature, SoftmaxCurvature
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.observations import Observations
-from mercer.processes.pull_back import pull_back
 
 TOLERANCE = 1e-12
 """Of the mode: how far its weights may be from the slopes of the labels, which are between -1 and 1."""
@@ -188,7 +188,7 @@ class LaplaceEvidence:
         if leaves:
             G = evidence_slope(mode)
             points = Points(X.values.to(self.place.dtype), X.names) if X.is_tensor else X
-            pull_back(hyper.kernel.replace(**leaves), points, lambda rows, columns: G[rows, columns], K.device)
+            pull_back(hyper.kernel.replace(**leaves), points, points, lambda rows, columns: G[rows, columns], K.device)
         return mode.log_evidence, hyper.gradient(leaves, 0.0, theta)
 
 

@@ -15,13 +15,13 @@ from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DiagonalPair
 from mercer.operators.placement import Placement
+from mercer.operators.pull_back import TILE_NUMBERS
 from mercer.processes.averages import mean_sigmoid, mean_softmax
 from mercer.processes.curvature import Curvature
 from mercer.processes.laplace import Labels, find_mode, prior_covariance
 from mercer.processes.methods import TILES
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import tiles_of
-from mercer.processes.pull_back import TILE_NUMBERS
 
 
 class LaplacePosterior:

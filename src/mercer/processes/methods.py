@@ -13,6 +13,7 @@ from mercer.core.memory import readable, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
+from mercer.operators.pull_back import TILE_NUMBERS
 from mercer.processes.evidence import Evidence, ExactEvidence
 from mercer.processes.exact_posterior import ExactPosterior
 from mercer.processes.hyperparameters import Hyperparameters
@@ -21,7 +22,6 @@ from mercer.processes.maximise import SMALLEST_GAIN
 from mercer.processes.means import FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
-from mercer.processes.pull_back import TILE_NUMBERS
 from mercer.processes.sparse import Sparse
 
 

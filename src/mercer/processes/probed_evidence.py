@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from mercer.operators.placement import Placement
+from mercer.operators.pull_back import pull_back
 from mercer.processes.evidence import ExactEvidence
 from mercer.processes.exact import covariance_factor
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Mean
 from mercer.processes.observations import Observations
-from mercer.processes.pull_back import pull_back
 
 PROBES = 64
 
@@ -64,5 +64,6 @@ class ProbedEvidence(ExactEvidence):
         left, right = torch.cat([0.5 * a, (-0.5 * t / probes) * v], dim=1), torch.cat([a, v], dim=1)
         if leaves:
             kernel = hyper.kernel.replace(**leaves)
-            pull_back(kernel, self._points(), lambda i, j: left[i] @ right[j].mT, left.device)
+            X = self._points()
+            pull_back(kernel, X, X, lambda i, j: left[i] @ right[j].mT, left.device)
         return value, hyper.gradient(leaves, float((left * right).sum()), theta)

@@ -75,6 +75,25 @@ class Tiles(ABC):
         layout = self._layout(V[:1].numel(), budget)
         return self._mirrored_product(V, layout) if layout.mirror else self._plain_product(V, layout)
 
+    def quadratic(self, U: Tensor, V: Tensor, budget: int) -> Tensor:
+        """u_b^T K v_b in float64 for the columns of U (n, B) and V (m, B), strip by strip."""
+        layout = self._layout(V.shape[1], budget)
+        total = torch.zeros(V.shape[1], dtype=torch.float64, device=self.device)
+        twice = self.one_sample and U is V
+        with self._evaluating(layout) as strip_of:
+            for rows in slices(0, self.shape[0], layout.rows):
+                strip = strip_of(rows)
+                for columns in slices(rows.start if twice else 0, self.shape[1], layout.columns):
+                    tile = strip(columns)
+                    if twice:  # what lies right of the square on the diagonal stands for its mirror image too
+                        tile[:, max(0, rows.stop - columns.start) :] *= 2.0
+                    total += (U[rows].double() * (tile @ V[columns])).sum(0)
+        return total
+
+    def gradients(self, V: Tensor, W: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Derivatives of sum(W * (K V)) by x and by z, where the back end has a way of its own."""
+        return None
+
     def rows_product(self, index: Tensor, V: Tensor, budget: int) -> Tensor:
         """The product of the rows of K at `index` with V of shape (m,) or (m, t)."""
         layout = self._layout(V[:1].numel(), budget)

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.errors import NotTraceable
 from mercer.core.memory import readable, require
 from mercer.formula.symbols import Program
+from mercer.operators.backends.fused.gradient import gradient
 from mercer.operators.backends.fused.gram import FusedGram
 from mercer.operators.backends.fused.launch import MOST_COLUMNS, bytes_of_product
 from mercer.operators.backends.tiles import Layout, Rows, Strip, Tiles
@@ -43,6 +45,18 @@ class FusedTiles(Tiles):
 
     def product(self, V: Tensor, budget: int) -> Tensor:
         return self.gram.product(V, self._columns_at_once(V, budget))
+
+    def quadratic(self, U: Tensor, V: Tensor, budget: int) -> Tensor:
+        at_once = self._columns_at_once(V[:, :1], budget)
+        parts = zip(U.split(at_once, 1), V.split(at_once, 1), strict=True)
+        return torch.cat([(u.double() * self.product(v, budget)).sum(0) for u, v in parts])
+
+    def gradients(self, V: Tensor, W: Tensor) -> tuple[Tensor, Tensor] | None:
+        try:
+            found = gradient(self.gram.program, self.gram.x, self.gram.z, V, W, same=self.gram.same)
+        except NotTraceable:  # the derivative of the formula has no fused form
+            return None
+        return found.x, found.z
 
     def rows_product(self, index: Tensor, V: Tensor, budget: int) -> Tensor:
         return self.gram.rows_product(index, V, self._columns_at_once(V, budget))
