@@ -190,3 +190,10 @@ def test_without_noise_values_are_met_or_an_error_or_report_says_why_not(method,
     assert np.isfinite(model.predict(X)).all()
     assert not model._posterior.report.converged
     assert "more noise" in model._posterior.report.reason
+
+
+def test_a_likelihood_that_would_be_rounding_errors_is_an_error():
+    with pytest.raises(InputError, match="too small beside y"):
+        learned("sgpr", X, Y, Gaussian(1.0), noise=1e-200, optimize=False)
+    exact, sparse = (learned(m, X, Y, Gaussian(1.0), noise=1e-8, optimize=False) for m in ("exact", "sgpr"))
+    assert sparse.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, rel=1e-6)

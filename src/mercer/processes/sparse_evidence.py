@@ -95,6 +95,12 @@ def bound(sums: Sums, n: int, t: int) -> Tensor:
     L, _, G = eliminated(sums)
     residual = residuals_of(G.detach(), t)
     fit = (residual * (G @ residual)).sum()
+    lost = torch.finfo(torch.float64).eps * float((residual * (sums.targets.detach() @ residual)).sum())
+    if lost > max(1.0, float(fit.detach())):
+        raise InputError(
+            "The noise is too small beside y for inducing points: the likelihood would be rounding errors. "
+            "Use method='exact' or a larger noise."
+        )
     log_det = 2.0 * L.diagonal().log().sum() + sums.log_noise
     return -0.5 * fit - 0.5 * t * (log_det + n * math.log(2.0 * math.pi) + sums.missed)
 
