@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import Row
 from mercer import KernelRidge
-from mercer.core.engines.dask import DaskEngine
+from mercer.data.engines.dask import DaskEngine
 from mercer.kernels import Gaussian
 from mercer.rows import ArrayRows, npy_rows
 

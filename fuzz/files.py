@@ -21,7 +21,7 @@ from fuzz.data import Rng
 from fuzz.trial import Finding, Trial
 from mercer import kernels as k
 from mercer.core.errors import MercerError, ModelFileError
-from mercer.core.modelfile import DTYPES, _digest
+from mercer.files.modelfile import DTYPES, _digest
 from mercer.rows import ArrayRows
 
 ROWS = np.random.default_rng(0).normal(size=(12, 2))

@@ -2,7 +2,6 @@
 
 from mercer import kernels
 from mercer.cli.model import TableModel as _TableModel  # noqa: F401 - so that load() knows the models of the command
-from mercer.core.persistence import load
 from mercer.estimators import (
     GaussianProcessClassifier,
     GaussianProcessRegressor,
@@ -16,8 +15,9 @@ from mercer.estimators import (
     RandomNetworkFeatures,
     TaylorFeatures,
 )
+from mercer.files.persistence import load
+from mercer.functions import RKHSFunction
 from mercer.operators import gram
-from mercer.rkhs import RKHSFunction
 
 __version__ = "0.1.0"
 __all__ = [

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from mercer.core.engines import Engine, SerialEngine
-from mercer.core.engines.choose import dask_module
+from mercer.data.engines import Engine, SerialEngine
+from mercer.data.engines.choose import dask_module
 
 if TYPE_CHECKING:
-    from mercer.core.engines.dask import DaskEngine
+    from mercer.data.engines.dask import DaskEngine
 
 __all__ = ["DaskEngine", "Engine", "SerialEngine"]
 

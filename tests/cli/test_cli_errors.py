@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from mercer.cli import jobs, output
 from mercer.cli.model import TableModel
 from mercer.core.errors import ModelFileError
-from mercer.core.persistence import load, write_model
+from mercer.files.persistence import load, write_model
 
 pytestmark = pytest.mark.usefixtures("no_drawing")
 

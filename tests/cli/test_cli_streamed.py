@@ -21,7 +21,7 @@ from mercer.cli.regression import Settings
 from mercer.cli.scan import LinearModel, Moments
 from mercer.cli.scores import RunningErrors, score
 from mercer.cli.sources import why_in_parts
-from mercer.core.rows import Chunk
+from mercer.data.rows import Chunk
 
 pytestmark = pytest.mark.usefixtures("no_drawing")
 
@@ -242,7 +242,7 @@ def test_several_kernels_are_compared_by_leave_one_out(command, trips, tmp_path)
 
 INTERRUPTED = """
     import sys, time
-    import mercer.core.rows.parquet as parquet
+    import mercer.data.rows.parquet as parquet
     from mercer.cli import main
 
     calls, load = 0, parquet.ParquetRows.load
@@ -301,7 +301,7 @@ def test_an_error_in_the_middle_of_a_fit_keeps_the_checkpoint(command, trips, tm
             (trips / "2.parquet").rename(tmp_path / "aside")
         return load(self, part)
 
-    monkeypatch.setattr("mercer.core.rows.parquet.ParquetRows.load", vanishing)
+    monkeypatch.setattr("mercer.data.rows.parquet.ParquetRows.load", vanishing)
     arguments = ("fit", "trips", *FIT, "--checkpoint", "c")
     result = command(*arguments)
     assert result.exit_code == 1
@@ -316,7 +316,7 @@ def test_an_error_in_the_middle_of_a_fit_keeps_the_checkpoint(command, trips, tm
 
 
 def parquet_load():
-    from mercer.core.rows.parquet import ParquetRows
+    from mercer.data.rows.parquet import ParquetRows
 
     return ParquetRows.load
 

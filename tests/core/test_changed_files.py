@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from mercer import KernelRidge
-from mercer.core.engines import SerialEngine
 from mercer.core.errors import CheckpointError, InputError, InputTypeError
-from mercer.core.rows import ArrayRows, ParquetRows, chunk_rows, npy_rows
-from mercer.core.rows.marks import FileMark
+from mercer.data.engines import SerialEngine
+from mercer.data.rows import ArrayRows, ParquetRows, chunk_rows, npy_rows
+from mercer.data.rows.marks import FileMark
 from mercer.kernels import Gaussian
 
 pa = pytest.importorskip("pyarrow")
@@ -174,7 +174,7 @@ def test_another_machine_may_have_a_copy_with_a_time_of_its_own(tmp_path, monkey
     write_parquet(path, X, y)
     source = ParquetRows(path, "y")
     later(path)
-    monkeypatch.setattr("mercer.core.rows.marks.platform.node", lambda: "elsewhere")
+    monkeypatch.setattr("mercer.data.rows.marks.platform.node", lambda: "elsewhere")
     np.testing.assert_array_equal(torch.cat([chunk.X for chunk in source]), X)
     write_parquet(path, X, -y)
     source = pickle.loads(pickle.dumps(source))
@@ -183,7 +183,7 @@ def test_another_machine_may_have_a_copy_with_a_time_of_its_own(tmp_path, monkey
 
 
 def test_a_checkpoint_of_rows_that_changed_meanwhile_is_not_continued(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("mercer.data.checkpoint.SECONDS", 0.0)
     path, options = tmp_path / "t.parquet", {"solver": "nystrom", "checkpoint": tmp_path / "c"}
     write_parquet(path, X, y)
     source = ChangingParquet(path, "y").after(8, lambda: replaced(path, write_parquet, X, -y))

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from mercer import KernelRidge
-from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import CheckpointError, InputError
 from mercer.core.files import replacing
-from mercer.core.rows import ArrayRows
+from mercer.data.checkpoint import Checkpoint
+from mercer.data.rows import ArrayRows
 from mercer.kernels import Gaussian
 
 resource = pytest.importorskip("resource")
@@ -45,7 +45,7 @@ def test_a_full_disk_is_a_warning_and_the_checkpoint_before_stays(tmp_path):
 
 
 def test_a_fit_on_a_full_disk_ends_well_and_says_that_it_has_no_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("mercer.data.checkpoint.SECONDS", 0.0)
     model = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=40, checkpoint=tmp_path / "c")
     with no_more_than(4000), pytest.warns(UserWarning, match="could not be written; the fit goes on"):
         model.fit(ArrayRows(X, y, rows_at_once=500))
@@ -66,7 +66,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path, mon
     def read_only(*_, **__):
         raise PermissionError(30, "Read-only file system")
 
-    monkeypatch.setattr("mercer.core.checkpoint.tempfile.TemporaryFile", read_only)
+    monkeypatch.setattr("mercer.data.checkpoint.tempfile.TemporaryFile", read_only)
     with pytest.raises(InputError, match="cannot be written: Read-only file system"):
         model.set_params(checkpoint=tmp_path / "c").fit(ArrayRows(X, y))
 

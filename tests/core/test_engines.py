@@ -12,12 +12,12 @@ import pytest
 import torch
 from distributed import Client, LocalCluster
 
-from mercer.core.engines import SerialEngine, added, as_engine, grouped, sample_with
-from mercer.core.engines.dask import DaskEngine
-from mercer.core.engines.engine import BUNCH
 from mercer.core.errors import ClusterError, InputError, InputTypeError
-from mercer.core.rows import ArrayRows, sample_rows
-from mercer.core.rows.source import equal_parts
+from mercer.data.engines import SerialEngine, added, as_engine, grouped, sample_with
+from mercer.data.engines.dask import DaskEngine
+from mercer.data.engines.engine import BUNCH
+from mercer.data.rows import ArrayRows, sample_rows
+from mercer.data.rows.source import equal_parts
 
 rows = torch.randn(1000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 SOURCE = ArrayRows(rows, rows[:, 0], rows[:, 1].abs(), rows_at_once=7)

@@ -19,9 +19,9 @@ from safetensors.torch import save_file
 
 from mercer.core import modelfile, persistence
 from mercer.core.errors import InputError, InputTypeError, ModelFileError
-from mercer.core.persistence import load, read_model, register, save, write_model
+from mercer.files.persistence import load, read_model, register, save, write_model
+from mercer.functions import RKHSFunction
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Matern, Precomputed, Spectrum, Subspace
-from mercer.rkhs import RKHSFunction
 
 META = {
     "alpha": 0.1 + 0.2,

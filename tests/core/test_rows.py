@@ -13,7 +13,7 @@ import torch
 
 from mercer import KernelRidge
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.rows import ArrayRows, ParquetRows, chunk_rows, npy_rows, read_ahead, sample_rows
+from mercer.data.rows import ArrayRows, ParquetRows, chunk_rows, npy_rows, read_ahead, sample_rows
 from mercer.kernels import Gaussian, Subspace
 
 pa = pytest.importorskip("pyarrow")

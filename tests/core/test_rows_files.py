@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from mercer.core.errors import InputError
-from mercer.core.rows import ArrayRows, ColumnRows, ParquetRows, ScaledRows, SelectedRows, chunk_rows, npy_rows
-from mercer.core.rows.files import FileArray
-from mercer.core.rows.source import drawn
-from mercer.core.rows.views import row_hash
+from mercer.data.rows import ArrayRows, ColumnRows, ParquetRows, ScaledRows, SelectedRows, chunk_rows, npy_rows
+from mercer.data.rows.files import FileArray
+from mercer.data.rows.source import drawn
+from mercer.data.rows.views import row_hash
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -228,8 +228,8 @@ class Vanishing(ArrayRows):
 
 
 def test_a_fit_on_a_cluster_goes_on_from_its_checkpoint(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
-    monkeypatch.setattr("mercer.core.engines.engine.BUNCH", 4)
+    monkeypatch.setattr("mercer.data.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("mercer.data.engines.engine.BUNCH", 4)
     path, sign = tmp_path / "fit.checkpoint", tmp_path / "sign"
     engine = DaskEngine(client, group_rows=50)
     expected = ridge(**NYSTROM, client=engine).fit(Vanishing(sign)).predict(NEW)
@@ -326,7 +326,7 @@ def test_twenty_workers_killed_at_random_times_cost_no_fit(client):
 @pytest.mark.timeout(300)
 def test_work_that_kills_every_worker_is_given_up(client, monkeypatch):
     workers_are_back(client)
-    monkeypatch.setattr("mercer.core.engines.dask.MOST_DEATHS", 0)
+    monkeypatch.setattr("mercer.data.engines.dask.MOST_DEATHS", 0)
     with pytest.raises(ClusterError, match="Workers keep dying"):
         ridge(**NYSTROM, client=DaskEngine(client, group_rows=2000)).fit(Deadly(X, y))
 

@@ -24,8 +24,8 @@ from mercer import (
     load,
 )
 from mercer.core.errors import InputError, MercerError, ModelFileError
-from mercer.core.persistence import read_model, write_model
 from mercer.features.network import WideNetworkKernel
+from mercer.files.persistence import read_model, write_model
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import GaussianProcessClassifier, KernelClassifier, load
 from mercer.core.errors import InputError, InputTypeError, MemoryBudgetError, ModelFileError
-from mercer.core.persistence import read_model, write_model
+from mercer.files.persistence import read_model, write_model
 from mercer.kernels import Gaussian, Matern, Spectrum, Subspace
 from mercer.processes import LogNormal
 

@@ -8,7 +8,7 @@ import torch
 import mercer
 from mercer import GaussianProcessRegressor, load
 from mercer.core.errors import InputError, ModelFileError
-from mercer.core.persistence import read_model, write_model
+from mercer.files.persistence import read_model, write_model
 from mercer.kernels import Gaussian, Linear, Matern, Periodic, Spectrum, Subspace
 from mercer.processes import Gamma, LogNormal
 

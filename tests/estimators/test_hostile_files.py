@@ -30,9 +30,9 @@ from mercer import (
 from mercer.cli.model import TableModel
 from mercer.core import modelfile
 from mercer.core.errors import InputError, MercerError, ModelFileError
-from mercer.core.persistence import _registry, read_model
-from mercer.core.rows import ArrayRows
+from mercer.data.rows import ArrayRows
 from mercer.estimators.saved_params import PARAMS, PLACE
+from mercer.files.persistence import _registry, read_model
 from mercer.kernels import Gaussian, Matern, Periodic, Precomputed, Spectrum, Subspace
 from mercer.processes import Gamma, LogNormal
 
@@ -353,7 +353,7 @@ def test_files_say_nothing_of_where_a_fit_ran_and_load_refuses_those_that_do(mod
 
 
 def test_a_loaded_model_connects_to_nothing(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.core.engines.choose.dask_module", lambda: pytest.fail("connected"))
+    monkeypatch.setattr("mercer.data.engines.choose.dask_module", lambda: pytest.fail("connected"))
     name, meta, arrays, rows = saved["ridge"]
     write(tmp_path / "m", name, meta, arrays)
     load(tmp_path / "m").predict(ArrayRows(rows))

@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 import mercer
 from mercer import KernelClassifier, KernelRidge
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.losses import Logistic
 from mercer.kernels import Gaussian, Linear
+from mercer.losses import Logistic
 
 LOSSES = ["logistic", "hinge", "squared_hinge", "squared"]
 

@@ -20,7 +20,7 @@ from mercer.core.errors import (
     ModelFileError,
     NotPositiveDefiniteError,
 )
-from mercer.core.persistence import read_model, write_model
+from mercer.files.persistence import read_model, write_model
 from mercer.kernels import Constant, Gaussian, Laplace, Linear, Polynomial, Spectrum
 from mercer.operators import Centred, Stored, gram
 from mercer.solvers import top_eigenpairs

@@ -15,8 +15,8 @@ from sklearn.svm import SVR
 import mercer
 from mercer import KernelRegressor, KernelRidge
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.losses import Loss
 from mercer.kernels import Gaussian, Linear
+from mercer.losses import Loss
 
 LOSSES = ["squared", "huber", "quantile", "epsilon_insensitive"]
 

@@ -23,7 +23,7 @@ DRIVER = """
     import numpy as np, torch
     from mercer import KernelRidge
     from mercer.core import checkpoint
-    from mercer.core.rows import ParquetRows
+    from mercer.data.rows import ParquetRows
 
     warnings.simplefilter("ignore")
     checkpoint.SECONDS = 0.0

@@ -7,9 +7,9 @@ import pytest
 import torch
 from sklearn.svm import SVC, SVR
 
-from mercer.core.losses import LOSSES, EpsilonInsensitive, Huber, Loss, PiecewiseLinear, Quantile, Squared
 from mercer.estimators import KernelClassifier, KernelRegressor
 from mercer.kernels import Gaussian
+from mercer.losses import LOSSES, EpsilonInsensitive, Huber, Loss, PiecewiseLinear, Quantile, Squared
 from mercer.solvers.objective import Objective
 
 

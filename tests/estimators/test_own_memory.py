@@ -21,8 +21,8 @@ from mercer.estimators import (
     RandomNetworkFeatures,
     TaylorFeatures,
 )
+from mercer.functions import RKHSFunction
 from mercer.kernels import Gaussian
-from mercer.rkhs import RKHSFunction
 
 N = 24
 rng = np.random.default_rng(0)

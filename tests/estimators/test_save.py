@@ -7,7 +7,7 @@ import torch
 
 from mercer import KernelRidge, load
 from mercer.core.errors import InputError, ModelFileError
-from mercer.core.persistence import read_model, write_model
+from mercer.files.persistence import read_model, write_model
 from mercer.kernels import Gaussian, Laplace, Linear, Matern, Periodic, Spectrum, Subspace
 
 rng = np.random.default_rng(0)

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from mercer import KernelRidge
-from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import InputError, ModelFileError
-from mercer.core.rows import ArrayRows
+from mercer.data.checkpoint import Checkpoint
+from mercer.data.rows import ArrayRows
 from mercer.kernels import Gaussian
 
 rng = np.random.default_rng(0)
@@ -95,7 +95,7 @@ class Failing(ArrayRows):
 @pytest.mark.parametrize("options", [{"solver": "nystrom", "n_landmarks": 40}, {"solver": "random_features"}])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("gone")])
 def test_a_fit_goes_on_from_its_checkpoint_to_the_same_bits(options, error, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("mercer.data.checkpoint.SECONDS", 0.0)
     path = tmp_path / "fit.checkpoint"
     whole = KernelRidge(Gaussian(1.5), alpha=0.3, checkpoint=tmp_path / "other", **options)
     expected = whole.fit(ArrayRows(X, y, w, rows_at_once=100)).predict(NEW)
@@ -122,12 +122,12 @@ def test_a_checkpoint_of_another_fit_or_a_damaged_one_is_refused(tmp_path):
 
 
 def test_a_disk_that_is_full_costs_the_checkpoint_but_not_the_fit(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("mercer.data.checkpoint.SECONDS", 0.0)
 
     def full(*_, **__):
         raise ModelFileError("no space left on device")
 
-    monkeypatch.setattr("mercer.core.checkpoint.write_model", full)
+    monkeypatch.setattr("mercer.data.checkpoint.write_model", full)
     model = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=10, checkpoint=tmp_path / "c")
     with pytest.warns(UserWarning, match="no space left"):
         model.fit(ArrayRows(X, y, rows_at_once=100))
@@ -150,7 +150,7 @@ class Flaky(ArrayRows):
 
 @pytest.mark.parametrize("reads", [16, 19, 25])
 def test_falkon_goes_on_from_its_last_iteration_to_the_same_bits(reads, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("mercer.core.checkpoint.SECONDS", 0.0)
+    monkeypatch.setattr("mercer.data.checkpoint.SECONDS", 0.0)
     options = {"alpha": 0.3, "solver": "falkon", "n_landmarks": 40, "tol": 1e-10}
     whole = KernelRidge(Gaussian(1.5), **options).fit(ArrayRows(X, y, w, rows_at_once=500))
     model = KernelRidge(Gaussian(1.5), checkpoint=tmp_path / "c", **options)

@@ -16,7 +16,7 @@ from golden_names import estimator, result, solver_name
 
 from mercer import RKHSFunction, gram
 from mercer import kernels as k
-from mercer.core.losses import Huber
+from mercer.losses import Huber
 from mercer.processes import LogNormal
 from mercer.rows import ArrayRows, ParquetRows, chunk_rows
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mercer.core.losses import Multinomial
 from mercer.kernels import Gaussian
+from mercer.losses import Multinomial
 from mercer.operators.stored import Stored
 from mercer.selection import approximate_loo
 from mercer.selection.joint_influence import few_joint_influences, joint_influences

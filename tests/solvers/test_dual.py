@@ -8,8 +8,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.svm import SVC, SVR
 
 from mercer.core.errors import InputError
-from mercer.core.losses import EpsilonInsensitive, Hinge, Quantile, Squared
 from mercer.kernels import Gaussian
+from mercer.losses import EpsilonInsensitive, Hinge, Quantile, Squared
 from mercer.solvers.dual import Dual, balanced
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.objective import Objective

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from mercer.core.arrays import Points
-from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.data.checkpoint import Checkpoint
 from mercer.kernels import Gaussian, Laplace, Linear, Matern
 from mercer.operators import Stored
 from mercer.solvers.falkon import Falkon

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from mercer.core.errors import NotPositiveDefiniteError
-from mercer.core.losses import Multinomial
 from mercer.kernels import Gaussian
+from mercer.losses import Multinomial
 from mercer.solvers.full_span import FEW_ROWS, FullSpan
 from mercer.solvers.joint_inverse import JointInverse
 from mercer.solvers.newton import Newton

@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.core.losses import LOSSES, Loss, get_loss
 from mercer.kernels import Gaussian
+from mercer.losses import LOSSES, Loss, get_loss
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.minimise import minimise

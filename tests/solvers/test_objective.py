@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mercer.core.losses import LOSSES, EpsilonInsensitive, Hinge, Quantile, get_loss
+from mercer.losses import LOSSES, EpsilonInsensitive, Hinge, Quantile, get_loss
 from mercer.solvers.dual import Smoothed
 from mercer.solvers.objective import Objective
 

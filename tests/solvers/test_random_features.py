@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.core.modelfile import read_model, write_model
+from mercer.files.modelfile import read_model, write_model
 from mercer.kernels import Constant, Gaussian, Laplace, Linear, Matern, Periodic, Subspace
 from mercer.solvers import Cholesky
 from mercer.solvers.nystrom import NystromSums

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import ModelFileError
-from mercer.core.kinds import ANY_TABLE, TEXT, Several, Table, number, optional
-from mercer.core.persistence import load, register, save
 from mercer.estimators import KernelRidge
+from mercer.files.kinds import ANY_TABLE, TEXT, Several, Table, number, optional
+from mercer.files.persistence import load, register, save
 
 MODEL_FILE = "model.safetensors"
 

@@ -14,7 +14,7 @@ from mercer.cli.writers import writing
 from mercer.core.errors import InputError
 from mercer.core.memory import give_back
 from mercer.core.progress import Progress
-from mercer.core.rows import read_ahead
+from mercer.data.rows import read_ahead
 
 OURS = "prediction"
 

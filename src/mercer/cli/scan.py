@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from mercer.cli.problem import quoted
-from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import InputError
 from mercer.core.memory import give_back
 from mercer.core.progress import Progress
-from mercer.core.rows import Chunk, RowSource, read_ahead
+from mercer.data.checkpoint import Checkpoint
+from mercer.data.rows import Chunk, RowSource, read_ahead
 
 
 @dataclass(eq=False)

@@ -15,9 +15,9 @@ from mercer.cli.regression import Settings
 from mercer.cli.tables import Table, array_names, format_of, is_index
 from mercer.core.errors import InputError
 from mercer.core.memory import readable, resolve_budget
-from mercer.core.rows import ArrayRows, ColumnRows, ParquetRows, Part, RowSource, npy_rows
-from mercer.core.rows.files import FileArray
-from mercer.core.rows.parquet import parquet_files
+from mercer.data.rows import ArrayRows, ColumnRows, ParquetRows, Part, RowSource, npy_rows
+from mercer.data.rows.files import FileArray
+from mercer.data.rows.parquet import parquet_files
 
 STREAMED = ("nystrom", "falkon", "random_features")
 """Solvers that need no more than some of the rows at a time."""

@@ -15,12 +15,12 @@ from mercer.cli.regression import RIDGE_ALPHAS, Comparison, Outcome, Settings
 from mercer.cli.scan import LinearModel, Moments, scan
 from mercer.cli.scores import RunningErrors, Score
 from mercer.cli.sources import StreamedTable
-from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import InputError
 from mercer.core.memory import give_back
 from mercer.core.progress import Progress
-from mercer.core.rows import ScaledRows, SelectedRows, read_ahead
-from mercer.core.rows.views import row_hash
+from mercer.data.checkpoint import Checkpoint
+from mercer.data.rows import ScaledRows, SelectedRows, read_ahead
+from mercer.data.rows.views import row_hash
 from mercer.estimators import KernelRidge
 
 DRAWN = 2000

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
 from mercer.core.memory import budget_beside
-from mercer.core.persistence import save
 from mercer.core.report import Report
 from mercer.estimators.parameters import check_parameters
+from mercer.files.persistence import save
 from mercer.kernels import Kernel, as_kernel
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -12,9 +12,9 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_co
 from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, check_finite, checked_values, is_borrowed, refuse_masked
-from mercer.core.engines import Engine, sample_with
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.rows import RowSource
+from mercer.data.engines import Engine, sample_with
+from mercer.data.rows import RowSource
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DiagonalPair
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.memory import give_back
 from mercer.core.progress import Progress
-from mercer.core.rows import Chunk, Part, RowSource, read_ahead, sample_rows
+from mercer.data.rows import Chunk, Part, RowSource, read_ahead, sample_rows
 from mercer.estimators.data import TrainingData, check_kernel_values
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import all_or_nothing
@@ -23,6 +22,7 @@ from mercer.estimators.gaussian_process_plot import process_plot
 from mercer.estimators.gaussian_process_report import process_report
 from mercer.estimators.gaussian_process_state import process_from_state, process_state
 from mercer.estimators.scores import ScoreMixin
+from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
 from mercer.processes import ExactPosterior, LeaveOneOut
 from mercer.processes.calibration import LEVELS, IntervalCalibration

@@ -16,7 +16,6 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
-from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator, all_or_nothing
@@ -26,6 +25,7 @@ from mercer.estimators.gaussian_process_classifier_report import labels_report
 from mercer.estimators.gaussian_process_classifier_state import labels_from_state, labels_state
 from mercer.estimators.labels import decoded, encoded
 from mercer.estimators.scores import ScoreMixin
+from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators.placement import Placement
 from mercer.processes import Hyperparameters, Maximum, Observations, maximise

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import ModelFileError
-from mercer.core.kinds import Table
 from mercer.core.results import SolverReport
 from mercer.estimators.gaussian_process_state import (
     LEARNED,
@@ -34,6 +33,7 @@ from mercer.estimators.state import (
     read_seen,
     remember_features,
 )
+from mercer.files.kinds import Table
 from mercer.kernels import to_dict
 from mercer.kernels.serialize import from_dict_at
 from mercer.processes import Observations

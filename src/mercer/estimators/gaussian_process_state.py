@@ -11,20 +11,6 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, ModelFileError
-from mercer.core.kinds import (
-    ANY_TABLE,
-    FLAG,
-    TEXT,
-    TEXTS,
-    Either,
-    Plain,
-    Several,
-    Table,
-    number,
-    one_of,
-    optional,
-    whole,
-)
 from mercer.core.results import SolverReport
 from mercer.estimators.state import (
     POINTS,
@@ -40,6 +26,20 @@ from mercer.estimators.state import (
     read_points,
     read_seen,
     remember_features,
+)
+from mercer.files.kinds import (
+    ANY_TABLE,
+    FLAG,
+    TEXT,
+    TEXTS,
+    Either,
+    Plain,
+    Several,
+    Table,
+    number,
+    one_of,
+    optional,
+    whole,
 )
 from mercer.kernels import to_dict
 from mercer.kernels.pair import vectors

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
-from mercer.core.losses import Loss, Multinomial, PiecewiseLinear, Squared, get_loss
-from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.calibration import Calibration, calibrate
@@ -25,7 +23,9 @@ from mercer.estimators.loss_model import LossModel
 from mercer.estimators.loss_report import classifier_report
 from mercer.estimators.loss_state import classifier_from_state, classifier_state
 from mercer.estimators.scores import ScoreMixin
+from mercer.files.persistence import register
 from mercer.kernels import as_kernel
+from mercer.losses import Loss, Multinomial, PiecewiseLinear, Squared, get_loss
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Objective
 
@@ -52,7 +52,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     Parameters
     ----------
     kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
-    loss : "logistic", "hinge" (the support vector machine), "squared_hinge", "squared", or a `mercer.core.losses.Loss`
+    loss : "logistic", "hinge" (the support vector machine), "squared_hinge", "squared", or a `mercer.losses.Loss`
         of labels -1 and 1.
     alpha : a number > 0; a support vector machine has C = 1 / (2 alpha). "auto" chooses the value of least loss at rows
         left out, with smoothed labels for the logistic loss: by approximate leave-one-out, which is exact for the
@@ -189,7 +189,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     def _checked_loss(self) -> Loss:
         if isinstance(self.loss, str) and self.loss not in LOSSES:
             known = ", ".join(map(repr, LOSSES))
-            raise InputError(f"loss={self.loss!r}: choose one of {known}, or give a mercer.core.losses.Loss.")
+            raise InputError(f"loss={self.loss!r}: choose one of {known}, or give a mercer.losses.Loss.")
         return get_loss(self.loss)
 
     def _weighted(self, whole: TrainingData, classes: np.ndarray, codes: np.ndarray) -> TrainingData:

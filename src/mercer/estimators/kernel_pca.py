@@ -14,8 +14,6 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
-from mercer.core.kinds import number
-from mercer.core.persistence import register
 from mercer.core.results import SolverReport
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.kernel_ridge import KernelRidge
@@ -25,6 +23,8 @@ from mercer.estimators.transformer import MapTransformer, checked_count
 from mercer.features import KernelProjection, NystromMap, PrincipalSubspace, principal_subspace
 from mercer.features.pre_image import fixed_point_pre_images
 from mercer.features.principal import principal_subspace_of_landmarks
+from mercer.files.kinds import number
+from mercer.files.persistence import register
 from mercer.kernels import Gaussian, Kernel
 from mercer.plots import coordinates
 from mercer.solvers.choose import landmark_count

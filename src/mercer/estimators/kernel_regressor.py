@@ -15,8 +15,6 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.losses import Loss, PiecewiseLinear, Quantile, get_loss
-from mercer.core.persistence import register
 from mercer.core.report import Report
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.data import TrainingData, prediction_rows, training_data
@@ -25,7 +23,9 @@ from mercer.estimators.loss_report import regressor_report
 from mercer.estimators.loss_state import regressor_from_state, regressor_state
 from mercer.estimators.regressor_plot import regressor_plot
 from mercer.estimators.scores import ScoreMixin, on_host
+from mercer.files.persistence import register
 from mercer.kernels import as_kernel
+from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
 from mercer.solvers.objective import Objective
 
 LOSSES = ("squared", "huber", "quantile", "epsilon_insensitive")
@@ -44,7 +44,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
     ----------
     kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
     loss : "squared" (`KernelRidge` is faster), "huber" (targets far away count less), "quantile",
-        "epsilon_insensitive" (support vector regression), or a `mercer.core.losses.Loss`. A loss that is not convex is
+        "epsilon_insensitive" (support vector regression), or a `mercer.losses.Loss`. A loss that is not convex is
         minimised to a local solution.
     alpha : a number > 0; support vector regression has C = 1 / (2 alpha). "auto" chooses the value of least loss at
         rows left out: by approximate leave-one-out, which is exact for the squared loss, or by five folds for losses
@@ -187,7 +187,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
         """One loss for each column of predictions."""
         if isinstance(self.loss, str) and self.loss not in LOSSES:
             known = ", ".join(map(repr, LOSSES))
-            raise InputError(f"loss={self.loss!r}: choose one of {known}, or give a mercer.core.losses.Loss.")
+            raise InputError(f"loss={self.loss!r}: choose one of {known}, or give a mercer.losses.Loss.")
         levels = self._checked_quantiles()
         if levels is not None:
             return [Quantile(level) for level in levels]

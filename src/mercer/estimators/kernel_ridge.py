@@ -16,13 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
-from mercer.core.engines import using_engine
 from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
-from mercer.core.persistence import register
 from mercer.core.report import Report
-from mercer.core.rows import DaskRows, RowSource, is_dask
 from mercer.core.seeding import as_seed
+from mercer.data.engines import using_engine
+from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.alpha import checked_alpha, checked_alphas
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.data import check_features, prediction_rows, sampled_data, training_data
@@ -36,8 +35,9 @@ from mercer.estimators.ridge_rows import fit_rows, solve_rows
 from mercer.estimators.ridge_state import ridge_from_state, ridge_state
 from mercer.estimators.scores import ScoreMixin
 from mercer.estimators.spread import predicted_later, spread_values
+from mercer.files.persistence import register
+from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel, as_kernel
-from mercer.rkhs import RKHSFunction
 from mercer.solvers import SOLVERS
 from mercer.solvers.choose import memory_needed
 

@@ -18,16 +18,16 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
-from mercer.core.losses import LOSSES, Loss
 from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import as_seed
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.data import Seen, TrainingData, check_kernel_values
 from mercer.estimators.expansion import Centres, Placement
+from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel, resolve
 from mercer.kernels.objects import is_unproven
-from mercer.rkhs import RKHSFunction
+from mercer.losses import LOSSES, Loss
 from mercer.selection import AlphaPath
 from mercer.selection.loss_alpha import LeftOut, fold_numbers, left_out, loss_alphas, select_loss_alpha
 from mercer.solvers.choose import choose_for_loss, landmark_count
@@ -192,7 +192,7 @@ class LossModel(KernelEstimator):
         if not math.isfinite(self.objective_):
             raise InputError(f"The loss {loss.name!r} is {self.objective_} at the minimum found: it must be finite.")
         own = not worst.converged and type(loss) not in LOSSES.values()
-        hint = "if the loss has kinks, derive it from mercer.core.losses.PiecewiseLinear" if own else ""
+        hint = "if the loss has kinks, derive it from mercer.losses.PiecewiseLinear" if own else ""
         words = "; ".join(filter(None, [reason, problem.centres.note, worst.reason, hint]))
         steps = sum(found.iterations for found in minima)
         self.solver_report_ = worst.report(reason=words, seconds=seconds, iterations=steps)

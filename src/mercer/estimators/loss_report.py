@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.core.losses import get_loss
 from mercer.core.report import Report, make_report
+from mercer.losses import get_loss
 
 if TYPE_CHECKING:
     from mercer.estimators.kernel_classifier import KernelClassifier

@@ -8,8 +8,6 @@ from typing import Any
 from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
-from mercer.core.kinds import ANY_TABLE, Table, number, one_of, whole
-from mercer.core.losses import Loss
 from mercer.core.results import SolverReport
 from mercer.estimators.calibration import Calibration
 from mercer.estimators.expansion import Centres
@@ -35,8 +33,10 @@ from mercer.estimators.state import (
     read_training_data,
     remember_features,
 )
+from mercer.files.kinds import ANY_TABLE, Table, number, one_of, whole
 from mercer.kernels import to_dict
 from mercer.kernels.serialize import from_dict_at
+from mercer.losses import Loss
 from mercer.solvers.choose import LOSS_SOLVERS
 
 COMMON = POINTS | {

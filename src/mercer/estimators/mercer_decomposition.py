@@ -14,13 +14,13 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
-from mercer.core.kinds import number
-from mercer.core.persistence import register
 from mercer.core.results import SolverReport
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.principal_state import PRINCIPAL, principal_arrays, principal_from_arrays
 from mercer.estimators.transformer import FeatureTransformer, checked_count
 from mercer.features import KernelProjection, principal_subspace
+from mercer.files.kinds import number
+from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Kernel
 from mercer.plots import spectrum
 

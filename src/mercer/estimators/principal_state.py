@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import ModelFileError
-from mercer.core.kinds import FLAG, Kind
 from mercer.core.results import SolverReport
 from mercer.estimators.state import POINTS, REPORT, float_array, plain_objects, read_kernel, read_points
 from mercer.features import KernelProjection
+from mercer.files.kinds import FLAG, Kind
 
 PRINCIPAL: dict[str, Kind] = {"objects": POINTS["objects"], "torch_in": FLAG, "report": REPORT}
 

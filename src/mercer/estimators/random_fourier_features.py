@@ -8,9 +8,9 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.core.persistence import register
 from mercer.estimators.state import read_kernel
 from mercer.estimators.transformer import FeatureTransformer, checked_draw
+from mercer.files.persistence import register
 from mercer.kernels import Kernel
 from mercer.kernels.spectral import NoSpectralMeasureError
 from mercer.solvers import FourierFeatures

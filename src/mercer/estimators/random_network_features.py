@@ -7,11 +7,11 @@ from typing import Any
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.persistence import register
 from mercer.estimators.state import float_array
 from mercer.estimators.transformer import FeatureTransformer, checked_draw
 from mercer.features import NetworkMap
 from mercer.features.network import WideNetworkKernel, checked_activation
+from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Gaussian, Kernel
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.checkpoint import Checkpoint, State
-from mercer.core.engines import Arrays, Engine
 from mercer.core.errors import InputError
 from mercer.core.memory import require
 from mercer.core.progress import counted
 from mercer.core.results import Solution
-from mercer.core.rows import RowSource
+from mercer.data.checkpoint import Checkpoint, State
+from mercer.data.engines import Arrays, Engine
+from mercer.data.rows import RowSource
 from mercer.estimators.data import TrainingData
 from mercer.estimators.expansion import Centres, Expansion, Features, Placement, StreamedBlocks
 from mercer.estimators.orthonormal import Orthonormal, well_conditioned

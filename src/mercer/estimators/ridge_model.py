@@ -17,8 +17,8 @@ from mercer.core.errors import InputError
 from mercer.core.memory import give_back, readable, require, resolve_budget
 from mercer.core.progress import Iterations, Progress
 from mercer.core.results import SolverReport
-from mercer.core.rows import RowSource, read_ahead
 from mercer.core.seeding import as_seed
+from mercer.data.rows import RowSource, read_ahead
 from mercer.estimators.base import KernelEstimator
 from mercer.estimators.data import Seen, TrainingData, check_kernel_values
 from mercer.estimators.expansion import Centres, Expansion, Features, Placement

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import ModelFileError
-from mercer.core.kinds import ANY_TABLE, FLAG, TEXT, Either, Several, Table, number, one_of, optional, whole
 from mercer.core.results import SolverReport
 from mercer.estimators.expansion import Centres, Features
 from mercer.estimators.saved_params import GIVEN
@@ -33,6 +32,7 @@ from mercer.estimators.state import (
     read_training_data,
     remember_features,
 )
+from mercer.files.kinds import ANY_TABLE, FLAG, TEXT, Either, Several, Table, number, one_of, optional, whole
 from mercer.kernels import from_dict, to_dict
 from mercer.kernels.serialize import from_dict_at
 from mercer.selection import Tuned

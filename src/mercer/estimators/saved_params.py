@@ -7,10 +7,10 @@ from typing import Any
 
 from mercer.core.devices import DTYPES
 from mercer.core.errors import MercerError
-from mercer.core.kinds import FLAG, TEXT, Either, Kind, Pairs, Plain, Several, Table, number, one_of, optional, whole
-from mercer.core.losses import LOSSES
 from mercer.features.network import ACTIVATIONS
+from mercer.files.kinds import FLAG, TEXT, Either, Kind, Pairs, Plain, Several, Table, number, one_of, optional, whole
 from mercer.kernels import as_kernel, from_dict
+from mercer.losses import LOSSES
 from mercer.processes.methods import METHODS
 from mercer.processes.priors import PRIORS
 from mercer.solvers import SOLVERS

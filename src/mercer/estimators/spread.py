@@ -14,11 +14,11 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values
 from mercer.core.devices import choose_device
-from mercer.core.engines import Arrays, Engine, added, grouped, most_rows, sample_with
 from mercer.core.errors import InputError
 from mercer.core.memory import keep_buffers
 from mercer.core.progress import Progress
-from mercer.core.rows import Part, RowSource
+from mercer.data.engines import Arrays, Engine, added, grouped, most_rows, sample_with
+from mercer.data.rows import Part, RowSource
 from mercer.estimators.expansion import Expansion, StreamedBlocks
 from mercer.operators.placement import Placement
 from mercer.solvers.row_blocks import Block

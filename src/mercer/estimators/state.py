@@ -13,7 +13,10 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
-from mercer.core.kinds import (
+from mercer.core.results import SolverReport
+from mercer.estimators.data import Seen, TrainingData
+from mercer.estimators.saved_params import PARAMS, PLACE
+from mercer.files.kinds import (
     ANYTHING,
     FLAG,
     TEXT,
@@ -28,9 +31,6 @@ from mercer.core.kinds import (
     optional,
     whole,
 )
-from mercer.core.results import SolverReport
-from mercer.estimators.data import Seen, TrainingData
-from mercer.estimators.saved_params import PARAMS, PLACE
 from mercer.kernels import Kernel, from_dict, to_dict
 from mercer.kernels.serialize import from_dict_at
 from mercer.processes.priors import PRIORS

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.core.kinds import whole
-from mercer.core.persistence import register
 from mercer.estimators.state import float_array, read_kernel
 from mercer.estimators.transformer import FeatureTransformer
 from mercer.features import TaylorMap
+from mercer.files.kinds import whole
+from mercer.files.persistence import register
 from mercer.kernels import Gaussian, Kernel
 
 MOST_FEATURES = 10**6

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError, InputTypeError, ModelFileError
-from mercer.core.kinds import ANY_TABLE, TEXT, Kind, Table, optional, whole
 from mercer.core.memory import require, resolve_budget
 from mercer.core.report import Report, make_report
 from mercer.core.seeding import as_seed
@@ -28,6 +27,7 @@ from mercer.estimators.state import (
     remember_features,
 )
 from mercer.features import ApproximationError, FeatureMapping, approximation_error
+from mercer.files.kinds import ANY_TABLE, TEXT, Kind, Table, optional, whole
 from mercer.kernels import Kernel, as_kernel, resolve, to_dict
 from mercer.kernels.pair import vectors
 

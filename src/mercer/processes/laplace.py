@@ -11,8 +11,8 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
-from mercer.core.losses import Logistic, Multinomial
 from mercer.kernels import Kernel
+from mercer.losses import Logistic, Multinomial
 from mercer.operators.placement import Placement
 from mercer.operators.pull_back import pull_back
 from mercer.processes.curvature import Curvature, LogisticCurvature, SoftmaxCurvature

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.losses import PiecewiseLinear
+from mercer.losses import PiecewiseLinear
 from mercer.selection.joint_influence import few_joint_influences, joint_fits, joint_influences
 from mercer.solvers.dual import Smoothed
 from mercer.solvers.factor import inverse_diagonal, solve_factored
@@ -41,7 +41,7 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum) -> Tensor:
     cross-validation*, 2020; Chapelle, Vapnik, Bousquet and Mukherjee, *Choosing multiple parameters for support vector
     machines*, 2002.
 
-    >>> from mercer.core.losses import Squared
+    >>> from mercer.losses import Squared
     >>> from mercer.solvers.newton import Newton
     >>> span = FullSpan.of(None, matrix=torch.eye(2).double())
     >>> problem = Objective(Squared(), torch.ones(2, 1).double(), alpha=1.0)

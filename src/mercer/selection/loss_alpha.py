@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.losses import PiecewiseLinear
+from mercer.losses import PiecewiseLinear
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.approximate_loo import approximate_loo
 from mercer.selection.smoothed import loss_of_left_out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mercer.core.losses import Logistic, Multinomial
+from mercer.losses import Logistic, Multinomial
 from mercer.solvers.objective import Objective
 
 

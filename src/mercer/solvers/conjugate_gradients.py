@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mercer.core.checkpoint import Checkpoint
+from mercer.data.checkpoint import Checkpoint
 
 Map = Callable[[Tensor, Tensor], Tensor]
 """A linear map of columns V (n, k); the second argument says which right-hand sides they belong to."""

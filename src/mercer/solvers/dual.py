@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
-from mercer.core.losses import Loss, PiecewiseLinear
+from mercer.losses import Loss, PiecewiseLinear
 from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.objective import Objective, Span
 from mercer.solvers.smo import smo
@@ -55,7 +55,7 @@ class Dual:
     References: Rockafellar, *Monotone operators and the proximal point algorithm*, 1976; Li, Sun and Toh, *A highly
     efficient semismooth Newton augmented Lagrangian method for solving lasso problems*, 2018.
 
-    >>> from mercer.core.losses import Hinge
+    >>> from mercer.losses import Hinge
     >>> from mercer.solvers.full_span import FullSpan
     >>> from mercer.testing.solvers import MatrixSystem
     >>> span = FullSpan.of(MatrixSystem(torch.eye(2).double()))

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import check_finite
-from mercer.core.checkpoint import Checkpoint
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
+from mercer.data.checkpoint import Checkpoint
 from mercer.solvers import conjugate_gradients as cg
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.falkon_basis import ROUNDING, FalkonBasis

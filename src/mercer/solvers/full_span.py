@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mercer.core.blocks import new_matrix
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
-from mercer.core.losses import Multinomial
+from mercer.losses import Multinomial
 from mercer.operators import Stored
 from mercer.solvers.factor import factorise_in_place, solve_factored
 from mercer.solvers.joint_inverse import JointInverse

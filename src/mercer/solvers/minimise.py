@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from mercer.core.losses import PiecewiseLinear
+from mercer.losses import PiecewiseLinear
 from mercer.solvers.dual import Dual
 from mercer.solvers.newton import ROUNDING, Minimum, Newton
 from mercer.solvers.objective import Objective, Span
@@ -28,7 +28,7 @@ def minimise(
     """The minimum of the objective over the span, from the answer `warm` of a similar problem where there is one.
 
     >>> import torch
-    >>> from mercer.core.losses import Squared
+    >>> from mercer.losses import Squared
     >>> from mercer.solvers.full_span import FullSpan
     >>> problem = Objective(Squared(), torch.ones(2, 1).double(), alpha=1.0)
     >>> minimise(FullSpan.of(None, matrix=torch.eye(2).double()), problem).fitted[:, 0]

@@ -58,7 +58,7 @@ class Newton:
     References: Chapelle, *Training a support vector machine in the primal*, 2007; Nocedal and Wright, *Numerical
     Optimization*, 2006, chapters 3 and 7.
 
-    >>> from mercer.core.losses import Logistic
+    >>> from mercer.losses import Logistic
     >>> from mercer.solvers.full_span import FullSpan
     >>> from mercer.testing.solvers import MatrixSystem
     >>> span = FullSpan.of(MatrixSystem(torch.eye(2).double()))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
-from mercer.core.losses import Loss, PiecewiseLinear
+from mercer.losses import Loss, PiecewiseLinear
 from mercer.solvers.system import SMALLEST_ALPHA
 
 BISECTIONS = 100

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.engines import Arrays
 from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
+from mercer.data.engines import Arrays
 from mercer.kernels.base import Kernel
 from mercer.operators import GramOperator, gram
 from mercer.solvers.drawing import draw_different

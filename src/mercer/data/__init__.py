@@ -1,0 +1,1 @@
+"""Rows from anywhere, samples made of them, and the engines that work on them."""

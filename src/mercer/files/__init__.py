@@ -1,0 +1,1 @@
+"""Model files: one safetensors file whose metadata is a JSON document."""

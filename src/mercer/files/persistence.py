@@ -1,0 +1,84 @@
+"""Saving and loading: classes register themselves, and `load` makes only those that did."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol, Self, TypeVar
+
+from torch import Tensor
+
+from mercer.core.errors import InputError, InputTypeError, MercerError
+from mercer.files.modelfile import listed, read_model, unreadable, write_model
+
+__all__ = ["Persistable", "load", "read_model", "register", "save", "write_model"]
+
+
+class Persistable(Protocol):
+    """What a class must offer to be saved: plain data and arrays out, an equal object back."""
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]: ...
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self: ...
+
+
+C = TypeVar("C", bound=type[Persistable])
+_registry: dict[str, type[Persistable]] = {}
+
+
+def register(cls: C) -> C:
+    """Class decorator: put the class on the list of those that model files may hold, under its name.
+
+    The class has `_to_state() -> (meta, arrays)`, where meta is plain JSON data, and the classmethod
+    `_from_state(meta, arrays)`, which checks that the two fit together.
+
+    >>> @register
+    ... class Shift:
+    ...     def __init__(self, by):
+    ...         self.by = by
+    ...     def _to_state(self):
+    ...         return {"by": self.by}, {}
+    ...     @classmethod
+    ...     def _from_state(cls, meta, arrays):
+    ...         return cls(meta["by"])
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save(Shift(3), f"{folder}/shift.safetensors")
+    ...     load(f"{folder}/shift.safetensors").by
+    3
+    """
+    known = _registry.get(cls.__name__)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise InputError(f"Two classes are named {cls.__name__}; one from {known.__module__} is registered already.")
+    _registry[cls.__name__] = cls
+    return cls
+
+
+def save(model: Persistable, path: str | os.PathLike[str]) -> None:
+    """Write an object of a registered class to one file, in full or not at all.
+
+    >>> save({}, "model.safetensors")
+    Traceback (most recent call last):
+    mercer.core.errors.InputTypeError: An object of class dict cannot be saved; those that can: ...
+    """
+    name = type(model).__name__
+    if _registry.get(name) is not type(model):
+        raise InputTypeError(f"An object of class {name} cannot be saved; those that can: {listed(_registry)}.")
+    write_model(path, name, *model._to_state())
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The object that `save` wrote; a `ModelFileError` says what is wrong with a file that cannot be used.
+
+    Safe on files from strangers: nothing in the file is run, and only classes known to mercer are made.
+
+    >>> load("missing.safetensors")
+    Traceback (most recent call last):
+    mercer.core.errors.ModelFileError: Cannot load missing.safetensors: the file does not exist.
+    """
+    name, meta, arrays = read_model(path, _registry.keys())
+    try:
+        return _registry[name]._from_state(meta, arrays)
+    except Exception as error:
+        reason = str(error) if isinstance(error, MercerError) else f"{type(error).__name__}: {error}"
+        raise unreadable(path, f"its content does not make a {name} ({reason:.300})") from error

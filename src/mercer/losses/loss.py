@@ -1,0 +1,168 @@
+"""What every loss has: value, derivatives, conjugate, and checks of losses of one's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError, InputTypeError
+
+ROWS_ALONE = 5
+"""Rows whose loss is computed alone too, to see whether it depends on others."""
+
+ALIKE = 1e-9
+"""Two computations of one loss differ by no more, relative to its size or one."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A function l(y, f) of a target and a prediction, applied to every element of two tensors of one shape.
+
+    The loss of a row depends on that row alone: fits add losses up, and leave rows out to choose alpha.
+
+    One method, `value`, makes a loss of one's own; derivatives come from torch where they are not written down. A loss
+    that is not convex says so with ``convex = False`` and is then minimised to a local solution.
+
+    Attributes
+    ----------
+    convex : whether l(y, .) is convex for every y.
+    smooth : whether it has a derivative everywhere, so that Newton's method applies; one with kinks must be a
+        `PiecewiseLinear`.
+    quadratic : whether it is, in f: then one exact Newton step is enough.
+    joint : whether one target has several predictions: f is then (n, t), y is (n,), and `hessian` gives (n, t, t).
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Cauchy(Loss):
+    ...     convex = False
+    ...     def value(self, y, f):
+    ...         return torch.log1p((y - f) ** 2)
+    >>> Cauchy().gradient(torch.zeros(1), torch.ones(1)), Cauchy().hessian(torch.zeros(1), torch.zeros(1))
+    (tensor([1.]), tensor([2.]))
+    """
+
+    convex = True
+    smooth = True
+    quadratic = False
+    joint = False
+
+    @property
+    def name(self) -> str:
+        """The name in words of the API."""
+        return type(self).__name__.lower()
+
+    def value(self, y: Tensor, f: Tensor) -> Tensor:
+        """l(y, f), one number for each target."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method value(y, f).")
+
+    def gradient(self, y: Tensor, f: Tensor) -> Tensor:
+        """The derivative in f."""
+        with torch.enable_grad():
+            return self._slope(y, f.detach().requires_grad_(True)).detach()
+
+    def hessian(self, y: Tensor, f: Tensor) -> Tensor:
+        """The second derivative in f."""
+        with torch.enable_grad():
+            at = f.detach().requires_grad_(True)
+            first = self._slope(y, at, create_graph=True)
+            if not first.requires_grad:
+                return torch.zeros_like(f)
+            return torch.autograd.grad(first.sum(), at)[0].detach()
+
+    def _slope(self, y: Tensor, at: Tensor, create_graph: bool = False) -> Tensor:
+        try:
+            value = self.value(y, at)
+        except RuntimeError as error:
+            if "numpy()" not in str(error):
+                raise
+            raise self._not_torch() from error
+        if not isinstance(value, Tensor) or not value.requires_grad:
+            raise self._not_torch()
+        return torch.autograd.grad(value.sum(), at, create_graph=create_graph)[0]
+
+    def _not_torch(self) -> InputTypeError:
+        return InputTypeError(
+            f"The loss {self.name!r}: value(y, f) must return a tensor computed with torch from f, not with numpy, so "
+            "that it has a derivative."
+        )
+
+    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
+        """The largest v f - l(y, f) over all f; infinite where it has no bound."""
+        raise InputError(f"The loss {self.name!r} has no conjugate.")
+
+    def check_targets(self, y: Tensor) -> None:
+        """Raise `InputError` for targets that have no meaning here."""
+
+    def check(self, y: Tensor, f: Tensor) -> None:
+        """Raise an error where solvers cannot minimise this, as far as targets y and predictions f show."""
+        if not self.smooth:
+            raise InputError(
+                f"The loss {self.name!r} has smooth = False, and Newton's method needs a derivative: derive a loss "
+                "with kinks from mercer.losses.PiecewiseLinear and give its kinks and slopes."
+            )
+        self._check_numbers(y, f)
+
+    def _check_numbers(self, y: Tensor, f: Tensor) -> None:
+        value = self.value(y, f)
+        if not isinstance(value, Tensor):
+            raise self._not_torch()
+        if value.shape != y.shape:
+            raise InputError(
+                f"The loss {self.name!r}: value(y, f) has shape {tuple(value.shape)} for targets of shape "
+                f"{tuple(y.shape)}: it must return one number for each target."
+            )
+        for what, numbers in (("value", value), ("derivative", self.gradient(y, f))):
+            if not bool(numbers.isfinite().all()):
+                at = int((~numbers.isfinite()).reshape(len(y), -1).any(1).nonzero()[0])
+                raise InputError(
+                    f"The loss {self.name!r} has a {what} that is not finite, for the target {y[at].tolist()} and the "
+                    f"prediction {f[at].tolist()}: it must be a finite number everywhere."
+                )
+        self._check_rows(y, f)
+
+    def _check_rows(self, y: Tensor, f: Tensor) -> None:
+        """Raise an error where the loss of a row is another one when the row is alone."""
+        generator = torch.Generator().manual_seed(0)
+        drawn = torch.randn(f.shape, generator=generator, dtype=f.dtype).to(f.device)
+        for at in (f + drawn, f + drawn * y.abs().max()):
+            together = self.value(y, at)
+            for i in torch.linspace(0, len(y) - 1, min(len(y), ROWS_ALONE)).long().tolist():
+                alone = self._value_alone(y[i : i + 1], at[i : i + 1])
+                if alone is None or not bool(torch.isclose(alone, together[i], ALIKE, ALIKE, equal_nan=True).all()):
+                    raise InputError(
+                        f"The loss {self.name!r} of row {i} depends on other rows: value(y, f) must give each target's "
+                        "loss from that target and its prediction alone, as fits add these up and leave rows out. "
+                        "Losses of pairs or of rankings cannot be used; compute numbers such as a mean of all y before "
+                        "the fit, and give them to the loss as its parameters."
+                    )
+
+    def _value_alone(self, y: Tensor, f: Tensor) -> Tensor | None:
+        try:
+            value = self.value(y, f)
+        except (RuntimeError, ValueError, IndexError):  # it wants as many rows as there were before
+            return None
+        return value[0] if value.shape == y.shape else None
+
+
+class Margin(Loss):
+    """A loss of labels y = -1 or 1 that depends on the margin y f."""
+
+    def check_targets(self, y: Tensor) -> None:
+        if not bool((y.abs() == 1).all()):
+            raise InputError(f"The loss {self.name!r} needs targets -1 and 1, got {float(y[y.abs() != 1][0]):g}.")
+
+
+def require(loss: Loss, name: str, holds: Callable[[Any], bool], what: str) -> None:
+    """Raise an error where a parameter is no finite number for which this holds."""
+    value = getattr(loss, name)
+    words = f"{type(loss).__name__}({name}={value!r}): must be {what}."
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(words)
+    if not math.isfinite(value) or not holds(value):
+        raise InputError(words)

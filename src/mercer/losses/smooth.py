@@ -1,0 +1,146 @@
+"""Losses with a derivative everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from mercer.core.errors import InputError
+from mercer.losses.loss import Loss, Margin, require
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """(y - f)^2, without a half: alpha is that of ridge regression.
+
+    >>> Squared().value(torch.tensor(1.0), torch.tensor(3.0))
+    tensor(4.)
+    """
+
+    quadratic = True
+
+    def value(self, y: Tensor, f: Tensor) -> Tensor:
+        return (y - f).square()
+
+    def gradient(self, y: Tensor, f: Tensor) -> Tensor:
+        return 2 * (f - y)
+
+    def hessian(self, y: Tensor, f: Tensor) -> Tensor:
+        return torch.full_like(f, 2.0)
+
+    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
+        return v * y + v.square() / 4
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """(y - f)^2 up to |y - f| = delta and a straight line beyond: far targets pull no harder than near ones.
+
+    >>> Huber(delta=1.0).value(torch.zeros(2), torch.tensor([0.5, 3.0]))
+    tensor([0.2500, 5.0000])
+    """
+
+    delta: float = 1.345
+
+    def __post_init__(self) -> None:
+        require(self, "delta", lambda delta: delta > 0, "a finite number > 0")
+
+    def value(self, y: Tensor, f: Tensor) -> Tensor:
+        size = (y - f).abs()
+        return torch.where(size <= self.delta, size.square(), self.delta * (2 * size - self.delta))
+
+    def gradient(self, y: Tensor, f: Tensor) -> Tensor:
+        return 2 * (f - y).clamp(-self.delta, self.delta)
+
+    def hessian(self, y: Tensor, f: Tensor) -> Tensor:
+        return 2 * ((y - f).abs() <= self.delta).to(f)
+
+    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
+        return torch.where(v.abs() <= 2 * self.delta, v * y + v.square() / 4, torch.inf)
+
+
+@dataclass(frozen=True)
+class Logistic(Margin):
+    """log(1 + exp(-y f)) for labels y = -1 or 1: the logarithm of P(y) = 1 / (1 + exp(-y f)) with its sign changed.
+
+    >>> Logistic().value(torch.tensor(1.0), torch.tensor(0.0))
+    tensor(0.6931)
+    """
+
+    def value(self, y: Tensor, f: Tensor) -> Tensor:
+        return -logsigmoid(y * f)
+
+    def gradient(self, y: Tensor, f: Tensor) -> Tensor:
+        return -y * torch.sigmoid(-y * f)
+
+    def hessian(self, y: Tensor, f: Tensor) -> Tensor:
+        return torch.sigmoid(f) * torch.sigmoid(-f)
+
+    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
+        p = -y * v
+        return torch.where((p < 0) | (p > 1), torch.inf, torch.special.xlogy(p, p) + torch.special.xlogy(1 - p, 1 - p))
+
+
+@dataclass(frozen=True)
+class SquaredHinge(Margin):
+    """max(0, 1 - y f)^2 for labels y = -1 or 1.
+
+    >>> SquaredHinge().value(torch.ones(2), torch.tensor([-1.0, 2.0]))
+    tensor([4., 0.])
+    """
+
+    @property
+    def name(self) -> str:
+        return "squared_hinge"
+
+    def value(self, y: Tensor, f: Tensor) -> Tensor:
+        return (1 - y * f).clamp(min=0.0).square()
+
+    def gradient(self, y: Tensor, f: Tensor) -> Tensor:
+        return -2 * y * (1 - y * f).clamp(min=0.0)
+
+    def hessian(self, y: Tensor, f: Tensor) -> Tensor:
+        return 2 * (y * f < 1).to(f)
+
+    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
+        u = -y * v
+        return torch.where(u < 0, torch.inf, u.square() / 4 - u)
+
+
+@dataclass(frozen=True)
+class Multinomial(Loss):
+    r"""The logistic loss of several classes, for y = 0, 1, ... and one prediction per class,
+
+    .. math:: l(y, f) = \log \textstyle\sum_k e^{f_k} - f_y, \qquad P(k) = e^{f_k} / \sum_l e^{f_l}.
+
+    >>> Multinomial().value(torch.tensor([0]), torch.zeros(1, 3))
+    tensor([1.0986])
+    """
+
+    joint = True
+
+    def value(self, y: Tensor, f: Tensor) -> Tensor:
+        return torch.logsumexp(f, 1) - f.gather(1, y.long().unsqueeze(1)).squeeze(1)
+
+    def gradient(self, y: Tensor, f: Tensor) -> Tensor:
+        return torch.softmax(f, 1) - _one_hot(y, f)
+
+    def hessian(self, y: Tensor, f: Tensor) -> Tensor:
+        p = torch.softmax(f, 1)
+        return torch.diag_embed(p) - p.unsqueeze(2) * p.unsqueeze(1)
+
+    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
+        p = v + _one_hot(y, v)
+        outside = (p < 0).any(1) | ((p.sum(1) - 1).abs() > 1e-9)
+        return torch.where(outside, torch.inf, torch.special.xlogy(p, p.clamp(min=0.0)).sum(1))
+
+    def check_targets(self, y: Tensor) -> None:
+        if bool((y < 0).any()) or bool((y != y.floor()).any()):
+            raise InputError("The loss 'multinomial' needs targets 0, 1, 2, ...")
+
+
+def _one_hot(y: Tensor, like: Tensor) -> Tensor:
+    return torch.zeros_like(like).scatter_(1, y.long().unsqueeze(1), 1.0)
