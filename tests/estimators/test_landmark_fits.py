@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 
 from mercer import KernelClassifier, KernelPCA, KernelRidge, NystromFeatures
 from mercer.core.errors import InputError, MemoryBudgetError, NotPositiveDefiniteError
-from mercer.estimators.ridge_few import RunningSums
 from mercer.kernels import Callable, Gaussian, Linear, WhiteNoise
+from mercer.solvers.running_sums import RunningSums
 
 pandas = pytest.importorskip("pandas")
 

@@ -9,7 +9,7 @@ import torch
 import mercer.estimators
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.estimators import GaussianProcessClassifier, KernelClassifier, KernelPCA, KernelRidge
-from mercer.estimators.parameters import RULES, check_parameters
+from mercer.estimators.common.parameters import RULES, check_parameters
 from mercer.solvers.choose import choose, choose_for_loss
 
 ESTIMATORS = [getattr(mercer.estimators, name) for name in mercer.estimators.__all__]

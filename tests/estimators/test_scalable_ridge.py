@@ -17,6 +17,9 @@ import mercer
 from mercer import KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MemoryBudgetError
+from mercer.data.sample import Sample
+from mercer.estimators.ridge.plan import plan_ridge
+from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.kernels import Callable, FeatureMap, Gaussian, Laplace, Linear, Polynomial, Precomputed, Spectrum
 from mercer.rows import ArrayRows, chunk_rows
 
@@ -48,7 +51,14 @@ def test_falkon_converges_where_a_landmark_is_the_only_row_close_to_itself(landm
     model.fit(X, np.sin(X.sum(1)))
     assert model.solver_report_.converged
     assert model.solver_report_.iterations < 30
-    assert not model.set_params(landmarks=X[:3] + 1.0)._options("falkon", 3000)["among_rows"]
+
+
+def test_falkon_is_told_whether_landmarks_are_rows():
+    sample = Sample(Points(torch.from_numpy(X)), torch.from_numpy(y).reshape(-1, 1), None, True)
+    for landmarks, among in (("uniform", True), (X[:3] + 1.0, False)):
+        model = KernelRidge(Laplace(), solver="falkon", landmarks=landmarks)
+        plan = plan_ridge(RidgeSettings.of(model.get_params(deep=False)), sample)
+        assert plan.options()["among_rows"] is among
 
 
 @pytest.mark.parametrize("solver", ["nystrom", "falkon"])
@@ -143,7 +153,7 @@ def test_partial_fit_continues_a_fit_and_a_pickled_model_but_not_a_file(tmp_path
     begun = pickle.loads(pickle.dumps(begun)).partial_fit(X[100:], y[100:])
     np.testing.assert_allclose(begun.predict(NEW), whole.predict(NEW), rtol=1e-7, atol=1e-8)
     whole.save(tmp_path / "m.safetensors")
-    with pytest.raises(InputError, match="read from a file"):
+    with pytest.raises(InputError, match="do not store the sums"):
         mercer.load(tmp_path / "m.safetensors").partial_fit(X, y)
 
 
@@ -322,7 +332,7 @@ def test_descents_with_a_path_of_alpha_have_a_report_and_ask_for_data_to_draw(so
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KernelRidge(Gaussian(1.0), alpha="loo", solver=solver, max_iter=20).fit(X, y)
     assert "loo error" in str(model.report_)
-    with pytest.raises(InputError, match="needs data: X and y"):
+    with pytest.raises(InputError, match="pass X and y to plot"):
         model.plot()
     assert model.plot(X, y) is not None
 

@@ -64,7 +64,7 @@ def test_what_cannot_stream_is_refused():
         KernelRidge(solver="cholesky").fit(ArrayRows(X, y))
     with pytest.raises(InputError, match="has no targets"):
         KernelRidge().fit(ArrayRows(X))
-    with pytest.raises(InputError, match="belong into the source"):
+    with pytest.raises(InputError, match="when creating the RowSource"):
         KernelRidge().fit(ArrayRows(X, y), y)
     model = KernelRidge(n_landmarks=10).fit(ArrayRows(X, y))
     with pytest.raises(InputError, match="2 features but 3 are expected"):

@@ -10,13 +10,14 @@ import torch
 from sklearn.linear_model import Ridge
 
 from mercer.core.arrays import Points
+from mercer.core.blocks import PART_NUMBERS
 from mercer.core.errors import InputError
 from mercer.files.modelfile import read_model, write_model
+from mercer.functions.fourier import FeatureRows, FourierFeatures
 from mercer.kernels import Constant, Gaussian, Laplace, Linear, Matern, Periodic, Subspace
 from mercer.solvers import Cholesky
 from mercer.solvers.nystrom import NystromSums
-from mercer.solvers.random_features import FeatureRows, FourierFeatures, feature_block
-from mercer.solvers.row_blocks import PART_NUMBERS
+from mercer.solvers.random_features import feature_block
 from mercer.testing.solvers import MatrixSystem
 
 KERNELS = (
@@ -195,6 +196,7 @@ def test_features_are_made_some_rows_at_a_time(monkeypatch):
     features = FourierFeatures.draw(Gaussian(), X, 20)
     whole, product = ridge(features, X, targets(X), 0.1).value, features(X) @ torch.ones(20, 2).double()
     monkeypatch.setitem(PART_NUMBERS, "cpu", 140)
+    monkeypatch.setattr("mercer.core.blocks.LEAST_ROWS", 1)
     monkeypatch.setattr("mercer.solvers.row_blocks.LEAST_ROWS", 1)
     seen, plain = [], FourierFeatures.__call__
     monkeypatch.setattr(FourierFeatures, "__call__", lambda s, x, *rest: seen.append(len(x)) or plain(s, x, *rest))

@@ -8,7 +8,7 @@ from pathlib import Path
 from mercer.cli.model import TableModel
 from mercer.cli.problem import find_column
 from mercer.cli.scores import RunningErrors, Score
-from mercer.cli.sources import prediction_rows
+from mercer.cli.sources import checked_rows
 from mercer.cli.tables import Table
 from mercer.cli.writers import writing
 from mercer.core.errors import InputError
@@ -23,7 +23,7 @@ def predict_streamed(
     model: TableModel, data: Path, out: Path, keep: Sequence[str], *, shown: bool
 ) -> tuple[int, Score | None]:
     """Predict all rows, part by part; gives their number, and the score where the data hold the target too."""
-    asked = prediction_rows(data, model.features, model.target, model.weights)
+    asked = checked_rows(data, model.features, model.target, model.weights)
     kept = kept_columns(asked.table, keep)
     rows, errors = asked.rows, RunningErrors((OURS,), model.target_mean)
     with writing(out, rows.n_rows) as writer, Progress(rows.n_rows, "predictions", shown=shown) as progress:

@@ -148,7 +148,7 @@ class PredictionRows:
         return {name: X[:, self.table.features.index(name)] for name in names}
 
 
-def prediction_rows(data: Path, features: Sequence[str], target: str, weights: str | None) -> PredictionRows:
+def checked_rows(data: Path, features: Sequence[str], target: str, weights: str | None) -> PredictionRows:
     """The columns of Parquet or .npy data that a model was fitted on; those of an array of as many columns in order."""
     columns, rows_of = _columns(data)
     known = target if target in columns.columns else None

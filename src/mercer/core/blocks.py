@@ -66,3 +66,14 @@ def _taken(size: int) -> np.ndarray | None:
     except IndexError:
         return None
     return memory if size <= len(memory) - LARGE_PAGE <= 2 * size else None
+
+
+PART_NUMBERS = {"cpu": 2**21, "cuda": 2**25}
+LEAST_ROWS = 1024
+"""Kernel values that are stored at a time, by device: enough to keep a GPU busy, few enough for the caches of a CPU;
+but those of enough rows that adding their products to a large sum does not count."""
+
+
+def rows_at_once(m: int, device: torch.device | str) -> int:
+    """Rows whose m kernel values are stored at a time on a device."""
+    return max(LEAST_ROWS, PART_NUMBERS.get(torch.device(device).type, PART_NUMBERS["cpu"]) // m)

@@ -6,6 +6,7 @@ import numbers
 from typing import Any
 
 import numpy as np
+import torch
 
 from mercer.core.errors import InputTypeError
 
@@ -27,3 +28,8 @@ def as_seed(random_state: Any) -> int:
     raise InputTypeError(
         f"random_state={random_state!r}: give None, an integer >= 0, a numpy RandomState or a numpy Generator."
     )
+
+
+def generator_from(seed: int | torch.Generator) -> torch.Generator:
+    """A generator of random numbers on the CPU, so that every device sees the same ones; never the global one."""
+    return seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)

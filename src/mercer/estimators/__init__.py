@@ -5,11 +5,11 @@ from mercer.estimators.gaussian_process_classifier import GaussianProcessClassif
 from mercer.estimators.kernel_classifier import KernelClassifier
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.kernel_regressor import KernelRegressor
-from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.mercer_decomposition import MercerDecomposition
 from mercer.estimators.nystrom_features import NystromFeatures
 from mercer.estimators.random_fourier_features import RandomFourierFeatures
 from mercer.estimators.random_network_features import RandomNetworkFeatures
+from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.taylor_features import TaylorFeatures
 
 __all__ = [

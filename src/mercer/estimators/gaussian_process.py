@@ -15,13 +15,13 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
-from mercer.estimators.base import all_or_nothing
-from mercer.estimators.data import prediction_rows, training_data
+from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.samples import checked_rows, checked_sample
+from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.gaussian_process_model import GaussianProcessModel, check_variances
 from mercer.estimators.gaussian_process_plot import process_plot
 from mercer.estimators.gaussian_process_report import process_report
 from mercer.estimators.gaussian_process_state import process_from_state, process_state
-from mercer.estimators.scores import ScoreMixin
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
 from mercer.processes import ExactPosterior, LeaveOneOut
@@ -152,7 +152,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these."""
-        data = training_data(self, as_kernel(self.kernel), X, y, None)
+        data = checked_sample(self, as_kernel(self.kernel), X, y, None)
         shared, row_noise = self._checked_noise(len(data.rows))
         data = replace(data, rows=self._own(data.rows))
         self._seen, self._seed = data.seen, as_seed(self.random_state)
@@ -169,7 +169,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
             if noise is not None:
                 raise InputError("The first call of partial_fit is a fit: give noise= to the constructor instead.")
             return self.fit(X, y)
-        data = training_data(self, self.kernel_, X, y, None, reset=False)
+        data = checked_sample(self, self.kernel_, X, y, None, reset=False)
         posterior = self._posterior
         row_noise = None
         if posterior.data.noise is not None:
@@ -197,7 +197,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         check_is_fitted(self)
         if return_std and return_cov:
             raise InputError("predict(return_std=True, return_cov=True): ask for one of the two.")
-        rows = prediction_rows(self, self.kernel_, X)
+        rows = checked_rows(self, self.kernel_, X)
         mean = self._given(self._scaled(self._posterior.mean(rows)), rows, X)
         if return_std:
             return mean, self._given(self._std(rows, latent), rows, X)
@@ -244,7 +244,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
             raise InputError(f"sample_y(n_samples={n_samples!r}): must be an integer >= 1.")
         seed = self._draw_seed(random_state)
         if hasattr(self, "kernel_"):
-            rows = prediction_rows(self, self.kernel_, X)
+            rows = checked_rows(self, self.kernel_, X)
             mean, cov = self._posterior.mean(rows), self._posterior.covariance(rows)
             noise, one, scale = self._new_noise(), self._seen.one_target, self._target_scale
         else:
@@ -276,7 +276,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         functions = PosteriorFunctions(self._posterior, prior, seed + 1)
 
         def as_rows(X: Any) -> Points:
-            return prediction_rows(self, self.kernel_, X)
+            return checked_rows(self, self.kernel_, X)
 
         return Functions(int(n), as_rows, lambda rows: self._scaled(functions(rows)))
 
@@ -335,7 +335,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         check_is_fitted(self)
         if of not in ("mean", "std"):
             raise InputError(f'gradient(of={of!r}): give "mean" or "std".')
-        rows = prediction_rows(self, self.kernel_, X)
+        rows = checked_rows(self, self.kernel_, X)
         if not rows.is_tensor or self.kernel_.domain == "matrix":
             raise InputError("gradient needs rows of numbers: there is no derivative in objects or Gram matrices.")
         parts = [self._gradient(part, of) for part in self._posterior.tiles(rows)]

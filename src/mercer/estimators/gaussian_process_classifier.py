@@ -18,15 +18,17 @@ from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
-from mercer.estimators.base import KernelEstimator, all_or_nothing
-from mercer.estimators.data import Seen, check_kernel_values, prediction_rows, training_data
+from mercer.data.sample import Seen
+from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.labels import decoded, encoded
+from mercer.estimators.common.samples import checked_rows, checked_sample
+from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.gaussian_process_classifier_plot import probabilities_plot
 from mercer.estimators.gaussian_process_classifier_report import labels_report
 from mercer.estimators.gaussian_process_classifier_state import labels_from_state, labels_state
-from mercer.estimators.labels import decoded, encoded
-from mercer.estimators.scores import ScoreMixin
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.overflow import check_kernel_values
 from mercer.operators.placement import Placement
 from mercer.processes import Hyperparameters, Maximum, Observations, maximise
 from mercer.processes.hyperparameters import FACTOR_REACH
@@ -148,7 +150,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyperparameters from rows X (n, d) and labels y (n,), and condition on these."""
         classes, codes = encoded(y)
-        data = training_data(self, as_kernel(self.kernel), X, codes.astype(np.float64), None)
+        data = checked_sample(self, as_kernel(self.kernel), X, codes.astype(np.float64), None)
         if len(classes) < 2:
             raise InputError(f"y has one class, {classes.tolist()[0]!r}: a classifier needs at least two classes.")
         data = replace(data, rows=self._own(data.rows))
@@ -188,7 +190,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     def latent_mean_and_variance(self, X: Any) -> tuple[Any, Any]:
         """Mean and variance of the latent function at rows X, (m,) for two classes, else (m, classes)."""
         check_is_fitted(self)
-        mean, covariance = self._posterior.latent(prediction_rows(self, self.kernel_, X))
+        mean, covariance = self._posterior.latent(checked_rows(self, self.kernel_, X))
         variance = covariance.diagonal(dim1=1, dim2=2)
         if len(self.classes_) == 2:
             mean, variance = mean[:, 0], variance[:, 0]
@@ -256,7 +258,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     def _probabilities(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        return self._posterior.probabilities(prediction_rows(self, self.kernel_, X))
+        return self._posterior.probabilities(checked_rows(self, self.kernel_, X))
 
     def _floating(self, values: Tensor, X: Any) -> Any:
         """As the caller's kind of array, in the precision of X where that is a tensor."""

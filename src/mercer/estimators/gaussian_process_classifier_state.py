@@ -10,14 +10,7 @@ from torch import Tensor
 
 from mercer.core.errors import ModelFileError
 from mercer.core.results import SolverReport
-from mercer.estimators.gaussian_process_state import (
-    LEARNED,
-    plain_optimum,
-    read_hyperparameters,
-    read_optimum,
-    read_spread,
-)
-from mercer.estimators.state import (
+from mercer.estimators.common.state import (
     CLASSES,
     check_codes,
     checked_params,
@@ -32,6 +25,13 @@ from mercer.estimators.state import (
     read_points,
     read_seen,
     remember_features,
+)
+from mercer.estimators.gaussian_process_state import (
+    LEARNED,
+    plain_optimum,
+    read_hyperparameters,
+    read_optimum,
+    read_spread,
 )
 from mercer.files.kinds import Table
 from mercer.kernels import to_dict

@@ -16,9 +16,10 @@ from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.seeding import as_seed
-from mercer.estimators.base import KernelEstimator
-from mercer.estimators.data import Seen, TrainingData, check_kernel_values
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.base import KernelEstimator
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.overflow import check_kernel_values
 from mercer.kernels.pair import DensePair
 from mercer.operators.placement import Placement
 from mercer.processes import ExactPosterior, Hyperparameters, Maximum, Observations, Posterior, as_mean
@@ -71,7 +72,7 @@ class GaussianProcessModel(KernelEstimator):
 
     # What is learned from
 
-    def _observations(self, data: TrainingData, noise: Tensor | None) -> Observations:
+    def _observations(self, data: Sample, noise: Tensor | None) -> Observations:
         rows = data.rows
         if rows.is_tensor:
             rows = Points(rows.values.to(self._place().device), rows.names)
@@ -116,7 +117,7 @@ class GaussianProcessModel(KernelEstimator):
             tied=tied,
         )
 
-    def _scaled_targets(self, data: TrainingData) -> Tensor:
+    def _scaled_targets(self, data: Sample) -> Tensor:
         """What each of several targets is divided by, so that one kernel serves all; of mean square one."""
         t = data.targets.shape[1]
         given = isinstance(self.mean, str)
@@ -128,7 +129,7 @@ class GaussianProcessModel(KernelEstimator):
 
     # Learning
 
-    def _fit(self, data: TrainingData, shared: float | None, row_noise: Tensor | None) -> None:
+    def _fit(self, data: Sample, shared: float | None, row_noise: Tensor | None) -> None:
         """Find the hyperparameters and condition on the data."""
         n = len(data.rows)
         self._target_scale = self._scaled_targets(data)

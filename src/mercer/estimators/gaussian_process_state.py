@@ -12,7 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.results import SolverReport
-from mercer.estimators.state import (
+from mercer.estimators.common.state import (
     POINTS,
     REPORT,
     SEEN,

@@ -14,15 +14,16 @@ from torch import Tensor
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.estimators.base import all_or_nothing
-from mercer.estimators.calibration import Calibration, calibrate
+from mercer.data.sample import Sample
 from mercer.estimators.classifier_plot import classifier_plot
-from mercer.estimators.data import TrainingData, prediction_rows, training_data
-from mercer.estimators.labels import class_weights, decoded, encoded
+from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.calibration import Calibration, calibrate
+from mercer.estimators.common.labels import class_weights, decoded, encoded
+from mercer.estimators.common.samples import checked_rows, checked_sample
+from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.loss_model import LossModel
 from mercer.estimators.loss_report import classifier_report
 from mercer.estimators.loss_state import classifier_from_state, classifier_state
-from mercer.estimators.scores import ScoreMixin
 from mercer.files.persistence import register
 from mercer.kernels import as_kernel
 from mercer.losses import Loss, Multinomial, PiecewiseLinear, Squared, get_loss
@@ -133,7 +134,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
         kernel = as_kernel(self.kernel)
         loss = self._checked_loss()
         classes, codes = encoded(y)
-        whole = training_data(self, kernel, X, codes.astype(np.float64), sample_weight)
+        whole = checked_sample(self, kernel, X, codes.astype(np.float64), sample_weight)
         whole = self._weighted(whole, classes, codes)
         self.classes_ = classes
         self._calibration = Later()
@@ -192,7 +193,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
             raise InputError(f"loss={self.loss!r}: choose one of {known}, or give a mercer.losses.Loss.")
         return get_loss(self.loss)
 
-    def _weighted(self, whole: TrainingData, classes: np.ndarray, codes: np.ndarray) -> TrainingData:
+    def _weighted(self, whole: Sample, classes: np.ndarray, codes: np.ndarray) -> Sample:
         """The data with class weights in the weights of rows, and at least two classes."""
         by_class = class_weights(self.class_weight, classes, codes, whole.weights)
         if (by_class != 1).any():
@@ -206,7 +207,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
             )
         return whole
 
-    def _objectives(self, data: TrainingData, alpha: float) -> list[Objective]:
+    def _objectives(self, data: Sample, alpha: float) -> list[Objective]:
         loss, t, device = self._checked_loss(), len(self.classes_), self._device()
         codes = data.targets[:, 0].to(device)
         weights = None if data.weights is None else data.weights.to(device)
@@ -220,7 +221,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     def _keep_support(self) -> None:
         self._kinked = isinstance(self._checked_loss(), PiecewiseLinear)
 
-    def _calibrated(self, data: TrainingData, decisions: Tensor) -> Calibration:
+    def _calibrated(self, data: Sample, decisions: Tensor) -> Calibration:
         return calibrate(decisions, data.targets[:, 0], data.weights)
 
     def _found_calibration(self) -> Calibration:
@@ -228,7 +229,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
         if self._calibration.value is None:
             if self._data is None:
                 raise InputError("predict_proba: the model keeps no training rows to calibrate with.")
-            data, places = self._data.positive(self.kernel_.domain == "matrix")
+            data, places = self._data.positive()
             problem = self._problem(data, places, len(self._data.rows), self._data.rows)
             minima, first = [], 0
             objectives = self._objectives(data, self.alpha_)
@@ -255,7 +256,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
 
     def _decisions(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        return self._columns(prediction_rows(self, self.kernel_, X))
+        return self._columns(checked_rows(self, self.kernel_, X))
 
     def _floating(self, values: Tensor, X: Any) -> Any:
         """As the caller's kind of array, in the precision of X."""

@@ -15,10 +15,10 @@ from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
 from mercer.core.results import SolverReport
-from mercer.estimators.base import all_or_nothing
-from mercer.estimators.kernel_ridge import KernelRidge
+from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.state import float_array
 from mercer.estimators.principal_state import PRINCIPAL, principal_arrays, principal_from_arrays
-from mercer.estimators.state import float_array
+from mercer.estimators.ridge.kernel_ridge import KernelRidge
 from mercer.estimators.transformer import MapTransformer, checked_count
 from mercer.features import KernelProjection, NystromMap, PrincipalSubspace, principal_subspace
 from mercer.features.pre_image import fixed_point_pre_images

@@ -16,13 +16,14 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.report import Report
-from mercer.estimators.base import all_or_nothing
-from mercer.estimators.data import TrainingData, prediction_rows, training_data
+from mercer.data.sample import Sample
+from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.samples import checked_rows, checked_sample
+from mercer.estimators.common.scores import ScoreMixin, on_host
 from mercer.estimators.loss_model import LossModel
 from mercer.estimators.loss_report import regressor_report
 from mercer.estimators.loss_state import regressor_from_state, regressor_state
 from mercer.estimators.regressor_plot import regressor_plot
-from mercer.estimators.scores import ScoreMixin, on_host
 from mercer.files.persistence import register
 from mercer.kernels import as_kernel
 from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
@@ -130,7 +131,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
         """Fit to rows X of shape (n, d) and targets y of shape (n,)."""
         kernel = as_kernel(self.kernel)
         losses = self._losses()
-        whole = training_data(self, kernel, X, y, sample_weight)
+        whole = checked_sample(self, kernel, X, y, sample_weight)
         if whole.targets.shape[1] != 1:
             raise InputError(f"y has {whole.targets.shape[1]} columns; KernelRegressor has one target.")
         if not whole.one_target:
@@ -149,7 +150,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
     def predict(self, X: Any) -> Any:
         """Predictions of shape (m,), or (m, quantiles) for a list of quantiles."""
         check_is_fitted(self)
-        rows = prediction_rows(self, self.kernel_, X)
+        rows = checked_rows(self, self.kernel_, X)
         values = self._sorted(rows)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
@@ -207,7 +208,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
             raise InputError(f"quantiles={self.quantiles!r}: give them in ascending order, each once.")
         return tuple(levels.tolist())
 
-    def _objectives(self, data: TrainingData, alpha: float) -> list[Objective]:
+    def _objectives(self, data: Sample, alpha: float) -> list[Objective]:
         device = self._device()
         weights = None if data.weights is None else data.weights.to(device)
         targets = data.targets.to(device)

@@ -21,15 +21,18 @@ from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import as_seed
-from mercer.estimators.base import KernelEstimator
-from mercer.estimators.data import Seen, TrainingData, check_kernel_values
-from mercer.estimators.expansion import Centres, Placement
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.base import KernelEstimator
 from mercer.functions import RKHSFunction
+from mercer.functions.basis import Centres
 from mercer.kernels import Kernel, resolve
 from mercer.kernels.objects import is_unproven
+from mercer.kernels.overflow import check_kernel_values
 from mercer.losses import LOSSES, Loss
+from mercer.operators.placement import Placement
 from mercer.selection import AlphaPath
 from mercer.selection.loss_alpha import LeftOut, fold_numbers, left_out, loss_alphas, select_loss_alpha
+from mercer.solvers.basis_blocks import blocks_of
 from mercer.solvers.choose import choose_for_loss, landmark_count
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
@@ -43,7 +46,7 @@ from mercer.solvers.system import SMALLEST_ALPHA
 ROUGH = 1e-4
 """The tolerance of fits to folds that compare alphas in whole decades."""
 
-ObjectivesOf = Callable[[TrainingData, float], list[Objective]]
+ObjectivesOf = Callable[[Sample, float], list[Objective]]
 """The objectives of some rows for an alpha; their predictions side by side are the columns of the model."""
 
 
@@ -51,7 +54,7 @@ ObjectivesOf = Callable[[TrainingData, float], list[Objective]]
 class Problem:
     """Rows that have weight, where they are among all, and the functions that a fit searches."""
 
-    data: TrainingData
+    data: Sample
     places: Tensor | None
     n_rows: int
     span: Any
@@ -96,7 +99,7 @@ class LossModel(KernelEstimator):
     solver_report_: SolverReport
 
     _seen: Seen
-    _data: TrainingData | None  # None where the fit keeps no training rows
+    _data: Sample | None  # None where the fit keeps no training rows
     _centres: Centres
     _coef: Tensor
     _intercept: Tensor
@@ -107,7 +110,7 @@ class LossModel(KernelEstimator):
     def _fit(
         self,
         kernel: Kernel,
-        whole: TrainingData,
+        whole: Sample,
         objectives_of: ObjectivesOf,
         *,
         scale: float = 1.0,
@@ -146,7 +149,7 @@ class LossModel(KernelEstimator):
         self._keep(problem, minima, objectives[0].loss, reason, time.perf_counter() - started)
         return problem, minima, out
 
-    def _begin(self, kernel: Kernel, whole: TrainingData) -> tuple[TrainingData, Problem, str]:
+    def _begin(self, kernel: Kernel, whole: Sample) -> tuple[Sample, Problem, str]:
         """The data as the model keeps them, the problem, and why it is solved where it is."""
         self._seen, self._seed = whole.seen, as_seed(self.random_state)
         m = check_landmarks(self.landmarks, self.n_landmarks)
@@ -154,12 +157,12 @@ class LossModel(KernelEstimator):
         self._where, reason = choose_for_loss(n, self.solver, budget, self._device(), m)
         if self._where != "nystrom":
             whole = replace(whole, rows=self._own(whole.rows))
-        data, places = whole.positive(kernel.domain == "matrix")
+        data, places = whole.positive()
         self.kernel_ = resolve(kernel.bind(data.rows.names), data.rows, data.weights, seed=self._seed)
         check_kernel_values(self.kernel_, whole.rows)
         return whole, self._problem(data, places, len(whole.rows), whole.rows), reason
 
-    def _problem(self, data: TrainingData, places: Tensor | None, n_rows: int, all_rows: Points) -> Problem:
+    def _problem(self, data: Sample, places: Tensor | None, n_rows: int, all_rows: Points) -> Problem:
         place = self._place()
         if self._where == "nystrom":
             if self.kernel_.domain == "matrix":
@@ -169,7 +172,7 @@ class LossModel(KernelEstimator):
             m = landmark_count(most, given, "nystrom", budget, place.device)
             chosen = choose_landmarks(self.kernel_, data.rows, m, self.landmarks, self._seed, data.weights, budget)
             centres = Centres(self.kernel_, chosen.points, chosen.note)
-            span: Any = FewSpan.of(centres.blocks(data, place), centres.penalty(place), self.memory_budget)
+            span: Any = FewSpan.of(blocks_of(centres, data, place), centres.penalty(place), self.memory_budget)
             return Problem(data, places, n_rows, span, centres)
         operator = place.gram(self.kernel_, data.rows)
         if is_unproven(self.kernel_):

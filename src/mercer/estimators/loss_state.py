@@ -9,9 +9,8 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.results import SolverReport
-from mercer.estimators.calibration import Calibration
-from mercer.estimators.expansion import Centres
-from mercer.estimators.state import (
+from mercer.estimators.common.calibration import Calibration
+from mercer.estimators.common.state import (
     CLASSES,
     PATH_ARRAYS,
     POINTS,
@@ -34,6 +33,7 @@ from mercer.estimators.state import (
     remember_features,
 )
 from mercer.files.kinds import ANY_TABLE, Table, number, one_of, whole
+from mercer.functions.basis import Centres
 from mercer.kernels import to_dict
 from mercer.kernels.serialize import from_dict_at
 from mercer.losses import Loss

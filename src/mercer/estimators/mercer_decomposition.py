@@ -15,7 +15,7 @@ from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.devices import choose_device
 from mercer.core.errors import InputError
 from mercer.core.results import SolverReport
-from mercer.estimators.base import all_or_nothing
+from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.principal_state import PRINCIPAL, principal_arrays, principal_from_arrays
 from mercer.estimators.transformer import FeatureTransformer, checked_count
 from mercer.features import KernelProjection, principal_subspace

@@ -9,8 +9,8 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
-from mercer.estimators.base import all_or_nothing
-from mercer.estimators.state import POINTS, float_array, plain_objects, read_kernel, read_points
+from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.state import POINTS, float_array, plain_objects, read_kernel, read_points
 from mercer.estimators.transformer import FeatureTransformer, checked_count
 from mercer.features import NystromMap
 from mercer.files.kinds import FLAG

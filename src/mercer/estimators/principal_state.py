@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mercer.core.errors import ModelFileError
 from mercer.core.results import SolverReport
-from mercer.estimators.state import POINTS, REPORT, float_array, plain_objects, read_kernel, read_points
+from mercer.estimators.common.state import POINTS, REPORT, float_array, plain_objects, read_kernel, read_points
 from mercer.features import KernelProjection
 from mercer.files.kinds import FLAG, Kind
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.estimators.state import read_kernel
+from mercer.estimators.common.state import read_kernel
 from mercer.estimators.transformer import FeatureTransformer, checked_draw
 from mercer.files.persistence import register
 from mercer.kernels import Kernel

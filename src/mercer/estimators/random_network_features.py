@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.estimators.state import float_array
+from mercer.estimators.common.state import float_array
 from mercer.estimators.transformer import FeatureTransformer, checked_draw
 from mercer.features import NetworkMap
 from mercer.features.network import WideNetworkKernel, checked_activation

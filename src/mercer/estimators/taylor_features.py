@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.estimators.state import float_array, read_kernel
+from mercer.estimators.common.state import float_array, read_kernel
 from mercer.estimators.transformer import FeatureTransformer
 from mercer.features import TaylorMap
 from mercer.files.kinds import whole

@@ -16,9 +16,9 @@ from mercer.core.errors import InputError, InputTypeError, ModelFileError
 from mercer.core.memory import require, resolve_budget
 from mercer.core.report import Report, make_report
 from mercer.core.seeding import as_seed
-from mercer.estimators.base import KernelEstimator, all_or_nothing
-from mercer.estimators.data import check_kernel_values, prediction_rows
-from mercer.estimators.state import (
+from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.samples import checked_rows
+from mercer.estimators.common.state import (
     POINTS,
     checked_params,
     nothing_left,
@@ -29,6 +29,7 @@ from mercer.estimators.state import (
 from mercer.features import ApproximationError, FeatureMapping, approximation_error
 from mercer.files.kinds import ANY_TABLE, TEXT, Kind, Table, optional, whole
 from mercer.kernels import Kernel, as_kernel, resolve, to_dict
+from mercer.kernels.overflow import check_kernel_values
 from mercer.kernels.pair import vectors
 
 MAP: dict[str, Kind] = {
@@ -61,7 +62,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the features for rows like those of X; y is ignored."""
         kernel = self._given_kernel()
-        rows = prediction_rows(self, kernel, X, reset=True)
+        rows = checked_rows(self, kernel, X, reset=True)
         self._seed = as_seed(self.random_state)
         kernel = resolve(kernel.bind(rows.names), rows, seed=self._seed)
         check_kernel_values(kernel, rows)
@@ -123,7 +124,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
         super()._check_parameters()
 
     def _rows(self, X: Any) -> Points:
-        return prediction_rows(self, self._fitted_kernel(), X)
+        return checked_rows(self, self._fitted_kernel(), X)
 
     def _fitted_kernel(self) -> Kernel:
         return self.kernel_

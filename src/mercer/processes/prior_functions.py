@@ -10,12 +10,12 @@ from torch import Tensor
 
 from mercer.core.arrays import Columns, Points
 from mercer.core.errors import InputError
+from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Kernel
 from mercer.kernels.algebra import FunctionScaled, Product, Scaled, Sum
 from mercer.kernels.inner import Linear
 from mercer.kernels.pair import row_values, vectors
 from mercer.kernels.warps import FeatureMap, Features, Subspace
-from mercer.solvers.random_features import FourierFeatures
 
 MOST_FACTORS = 64
 FEWEST_WAVES = 512

@@ -1,6 +1,7 @@
 """Solvers of (A + alpha I) X = B and of its approximations, one per file, each giving back a `Solution`."""
 
 from mercer.core.results import Solution, SolverReport
+from mercer.functions.fourier import FourierFeatures
 from mercer.solvers.cholesky import Cholesky, CholeskyFactor
 from mercer.solvers.choose import choose, choose_for_loss, memory_needed
 from mercer.solvers.dual import Dual
@@ -17,7 +18,6 @@ from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.objective import Objective
 from mercer.solvers.pcg import PCG
-from mercer.solvers.random_features import FourierFeatures
 from mercer.solvers.ridge import SOLVERS, get_solver, ridge_solve
 from mercer.solvers.row_blocks import Block, RowBlocks
 from mercer.solvers.system import Solver, System

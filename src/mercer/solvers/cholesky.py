@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from mercer.core.results import Solution
 from mercer.solvers.backward_error import BackwardError, told
 from mercer.solvers.factor import LARGEST_JITTER, Factor, factorise
 from mercer.solvers.system import System, check_alpha, dense_float64, right_hand_sides
+from mercer.solvers.traits import Traits
 
 TOLERANCE = 1e-10
 JITTERED_TOLERANCE = 1e-6  # of |r| / |b|, where jitter could hide that there is no solution
@@ -38,6 +40,8 @@ class Cholesky:
     >>> Cholesky().prepare(A, alpha=1.0).solve(torch.tensor([4.0, 4.0])).value.round(decimals=6)
     tensor([1., 1.], dtype=torch.float64)
     """
+
+    traits: ClassVar[Traits] = Traits(matrices=1.5, zero_alpha=False)
 
     initial_jitter: float = 1e-10
     max_jitter: float = LARGEST_JITTER

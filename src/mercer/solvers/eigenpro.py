@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from mercer.core.results import Solution
+from mercer.core.seeding import generator_from
 from mercer.solvers.early_stopping import (
     MOST_HELD_OUT,
     NO_GAIN,
@@ -20,8 +22,9 @@ from mercer.solvers.early_stopping import (
     relative_error,
 )
 from mercer.solvers.flattened import Flattened
-from mercer.solvers.products import Products, generator_from
+from mercer.solvers.products import Products
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, each_alpha, right_hand_sides
+from mercer.solvers.traits import Traits
 
 SUBSAMPLE = {"cpu": 2000, "cuda": 8000}
 EIGENPAIRS = 150
@@ -72,6 +75,8 @@ class EigenPro:
     >>> solution.converged
     True
     """
+
+    traits: ClassVar[Traits] = Traits(iterates=True, stops_early=True)
 
     max_iter: int = 30
     validation: float | None = None

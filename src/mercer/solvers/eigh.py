@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from mercer.core.results import Solution
 from mercer.solvers.backward_error import UNSOLVED, BackwardError, told
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, dense_float64, near_one, right_hand_sides
+from mercer.solvers.traits import Traits
 
 TOLERANCE = 1e-10
 ROUNDING = 10  # times the precision of the entries: a larger backward error is not theirs
@@ -39,6 +41,8 @@ class Eigh:
     >>> spectrum.rank, spectrum.solve(torch.tensor([4.0, 4.0]), alpha=0.0).value.round(decimals=6)
     (1, tensor([2., 2.], dtype=torch.float64))
     """
+
+    traits: ClassVar[Traits] = Traits(matrices=3.5)
 
     rank_tol: float | None = None
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -14,14 +14,15 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
+from mercer.core.seeding import generator_from
 from mercer.data.checkpoint import Checkpoint
 from mercer.solvers import conjugate_gradients as cg
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.falkon_basis import ROUNDING, FalkonBasis
 from mercer.solvers.pcg import how_it_ended
-from mercer.solvers.products import generator_from
 from mercer.solvers.row_blocks import Block, total
 from mercer.solvers.system import check_alpha, check_count, check_tol, near_one
+from mercer.solvers.traits import Traits
 from mercer.solvers.whitening import landmark_diagonal
 
 Work = Callable[..., dict[str, Tensor]]
@@ -89,6 +90,8 @@ class Falkon:
     >>> solution.converged, solution.value.shape
     (True, torch.Size([5, 1]))
     """
+
+    traits: ClassVar[Traits] = Traits("landmarks", matrices=6, iterates=True, zero_alpha=False, path=False)
 
     tol: float = 1e-6
     max_iter: int = 100

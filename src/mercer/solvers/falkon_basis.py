@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mercer.core.blocks import rows_at_once
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.seeding import generator_from
 from mercer.solvers.conjugate_gradients import Map
 from mercer.solvers.factor import factorise_in_place, independent_functions
-from mercer.solvers.products import generator_from
-from mercer.solvers.row_blocks import Block, rows_at_once
+from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.whitening import landmark_matrix, whitening
 

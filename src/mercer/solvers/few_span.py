@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import check_finite
+from mercer.core.blocks import rows_at_once
 from mercer.core.memory import resolve_budget
 from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.eigh import decompose_in_place
 from mercer.solvers.factor import factorise
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
-from mercer.solvers.row_blocks import PART_SHARE, Block, rows_at_once
+from mercer.solvers.row_blocks import PART_SHARE, Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.whitening import landmark_matrix, rounding_of, whitening
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
+from mercer.core.seeding import generator_from
 from mercer.solvers.early_stopping import (
     NO_GAIN,
     BestSoFar,
@@ -19,8 +21,9 @@ from mercer.solvers.early_stopping import (
     largest_relative,
     relative_error,
 )
-from mercer.solvers.products import Products, generator_from
+from mercer.solvers.products import Products
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, each_alpha, right_hand_sides
+from mercer.solvers.traits import Traits
 
 LANCZOS_STEPS = 30
 ROUNDING = 100  # times the precision of products: a direction below this is noise, not orthogonal to the others
@@ -58,6 +61,8 @@ class GradientDescent:
     >>> GradientDescent(max_iter=2, step=1.0).solve(A, torch.tensor([1.0, 1.0])).value
     tensor([1.0000, 1.5000], dtype=torch.float64)
     """
+
+    traits: ClassVar[Traits] = Traits(iterates=True, stops_early=True)
 
     max_iter: int = 1000
     tol: float = 1e-6

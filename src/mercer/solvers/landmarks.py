@@ -12,12 +12,12 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
+from mercer.core.seeding import generator_from
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators import Weighted, gram
 from mercer.solvers.leverage import leverage_sample
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
-from mercer.solvers.products import generator_from
 
 HOW = ("uniform", "pivoted", "leverage")
 POOL = 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from mercer.solvers.factor import factorise
 from mercer.solvers.products import Products
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, near_one, right_hand_sides
+from mercer.solvers.traits import Traits
 
 GOOD_ENOUGH = 1e-14
 MAX_REFINEMENTS = 30
@@ -42,6 +44,8 @@ class MixedCholesky:
     >>> MixedCholesky().solve(A, torch.tensor([1.0, 0.0]), alpha=1.0).value
     tensor([ 0.3750, -0.1250], dtype=torch.float64)
     """
+
+    traits: ClassVar[Traits] = Traits(matrices=0.75, zero_alpha=False)
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution:
         """Solve for B (n,) or (n, t) with one alpha or one per column; each distinct alpha is factorised once."""

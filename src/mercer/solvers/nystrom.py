@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from mercer.solvers.factor import factorise_in_place
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import check_alpha
+from mercer.solvers.traits import Traits
 from mercer.solvers.whitening import landmark_matrix, whitening
 
 TOLERANCE = 1e-8  # of the backward error: normal equations keep half of the digits of float64
@@ -46,6 +47,8 @@ class NystromSums:
     tensor([[0.1268],
             [1.7606]], dtype=torch.float64)
     """
+
+    traits: ClassVar[Traits] = Traits("landmarks", matrices=7, merges=True)
 
     def __init__(self, m: int, t: int, device: torch.device | str = "cpu") -> None:
         if m < 1 or t < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from mercer.solvers.pivoted_cholesky import LARGEST_BLOCK
 from mercer.solvers.preconditioners import Identity, Preconditioner, nystrom_preconditioner, pivoted_preconditioner
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, near_one, right_hand_sides
+from mercer.solvers.traits import Traits
 
 SMALLEST_RANK = 200
 RANK = 12  # times sqrt(n): a factor of that rank costs as much as a few dozen products, for n r^2 to n^2
@@ -69,6 +70,8 @@ class PCG:
     >>> solution.value.round(decimals=6), solution.converged
     (tensor([1., 1.], dtype=torch.float64), True)
     """
+
+    traits: ClassVar[Traits] = Traits(iterates=True, zero_alpha=False)
 
     tol: float = 1e-6
     max_iter: int = 1000

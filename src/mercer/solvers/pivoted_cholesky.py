@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.core.seeding import generator_from
 from mercer.solvers.drawing import draw_independently
-from mercer.solvers.products import Products, generator_from
+from mercer.solvers.products import Products
 from mercer.solvers.system import System
 
 HOW = ("random", "greedy")

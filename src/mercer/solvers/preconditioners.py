@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.seeding import generator_from
 from mercer.solvers.factor import factorise, try_cholesky
 from mercer.solvers.pivoted_cholesky import NOISE, pivoted_cholesky
-from mercer.solvers.products import Products, generator_from
+from mercer.solvers.products import Products
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import System
 

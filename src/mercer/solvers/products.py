@@ -104,8 +104,3 @@ def in_precision(matmul: Any, V: Tensor, dtype: torch.dtype) -> Tensor:
         return torch.as_tensor(matmul(V)).to(torch.float64)
     scale = powers_of_two(V)
     return torch.as_tensor(matmul((V / scale).to(dtype))).to(torch.float64) * scale
-
-
-def generator_from(seed: int | torch.Generator) -> torch.Generator:
-    """A generator of random numbers on the CPU, so that every device sees the same ones; never the global one."""
-    return seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)

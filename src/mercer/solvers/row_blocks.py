@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.blocks import LEAST_ROWS, PART_NUMBERS, rows_at_once
 from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
 from mercer.data.engines import Arrays
@@ -21,11 +22,6 @@ from mercer.solvers.products import in_precision
 
 BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
 """Rows of a block, by device: a GPU needs more of them to be kept busy."""
-
-PART_NUMBERS = {"cpu": 2**21, "cuda": 2**25}
-LEAST_ROWS = 1024
-"""Kernel values that are stored at a time, by device: enough to keep a GPU busy, few enough for the caches of a CPU;
-but those of enough rows that adding their products to a large sum does not count."""
 
 PART_SHARE = 10
 """One of so many parts of a memory budget holds the kernel values, which may be there three times, weighted and in
@@ -41,11 +37,6 @@ LIBRARIES = 2**26
 def working_bytes(m: int) -> int:
     """Memory that sums over blocks take on a CPU beside m x m matrices: kernel values, and what is made of them."""
     return 6 * 8 * max(PART_NUMBERS["cpu"], LEAST_ROWS * m) + LIBRARIES
-
-
-def rows_at_once(m: int, device: torch.device | str) -> int:
-    """Rows whose m kernel values are stored at a time on a device."""
-    return max(LEAST_ROWS, PART_NUMBERS.get(torch.device(device).type, PART_NUMBERS["cpu"]) // m)
 
 
 class Block(NamedTuple):

@@ -13,8 +13,9 @@ from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
+from mercer.core.seeding import generator_from
 from mercer.solvers.eigh import decompose_in_place
-from mercer.solvers.products import Products, generator_from
+from mercer.solvers.products import Products
 from mercer.solvers.system import System, dense_float64
 
 EXTRA = 8

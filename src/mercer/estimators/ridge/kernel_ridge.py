@@ -2,51 +2,53 @@
 
 from __future__ import annotations
 
-import time
-import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
-from mercer.core.memory import resolve_budget
 from mercer.core.report import Report
-from mercer.core.seeding import as_seed
 from mercer.data.engines import using_engine
 from mercer.data.rows import DaskRows, RowSource, is_dask
-from mercer.estimators.alpha import checked_alpha, checked_alphas
-from mercer.estimators.base import all_or_nothing
-from mercer.estimators.data import check_features, prediction_rows, sampled_data, training_data
-from mercer.estimators.expansion import Centres
-from mercer.estimators.influence import Influence, most_influential
-from mercer.estimators.ridge_few import RunningSums, choose_expansion, fit_few, fit_source
-from mercer.estimators.ridge_model import RidgeModel
-from mercer.estimators.ridge_plot import ridge_plot
-from mercer.estimators.ridge_report import ridge_report
-from mercer.estimators.ridge_rows import fit_rows, solve_rows
-from mercer.estimators.ridge_state import ridge_from_state, ridge_state
-from mercer.estimators.scores import ScoreMixin
-from mercer.estimators.spread import predicted_later, spread_values
+from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.samples import (
+    check_features,
+    checked_rows,
+    checked_sample,
+    checked_source,
+    only_feature,
+    sampled,
+)
+from mercer.estimators.common.scores import ScoreMixin
+from mercer.estimators.common.spread import predicted_later, spread_values
+from mercer.estimators.ridge.few import solve_few, solve_source, with_more
+from mercer.estimators.ridge.fit import RidgeFit
+from mercer.estimators.ridge.full import solve_full
+from mercer.estimators.ridge.influence import Influence, most_influential
+from mercer.estimators.ridge.left_out import label_weights, with_left_out
+from mercer.estimators.ridge.plan import continued, plan_ridge, plan_source, rows_to_sample
+from mercer.estimators.ridge.plot import ridge_plot
+from mercer.estimators.ridge.report import ridge_report
+from mercer.estimators.ridge.settings import FIXED, RidgeSettings
+from mercer.estimators.ridge.state import ridge_from_state, ridge_state
+from mercer.estimators.ridge.tuned import tuned
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
-from mercer.kernels import Kernel, as_kernel
-from mercer.solvers import SOLVERS
-from mercer.solvers.choose import memory_needed
+from mercer.functions.sums import FeatureSum
+from mercer.kernels import Kernel
+from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
 
-MERGEABLE = ("nystrom", "random_features")
-"""Solvers whose sums over rows can be continued."""
+FITTED = ("dual_coef_", "X_fit_", "coef_", "features_")
 
 
 @register
-class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
+class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator):
     r"""Least-squares regression in the RKHS of a kernel.
 
     Finds :math:`f = \sum_i c_i k(x_i, \cdot)` that minimises
@@ -110,6 +112,9 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
     1.0
     """
 
+    kernel_: Kernel
+    _fit: RidgeFit
+
     def __init__(
         self,
         kernel: Any = "laplace",
@@ -155,44 +160,21 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
 
         X, y and `sample_weight` may be Dask arrays or data frames; y may then name a column of X.
         """
-        kernel = as_kernel(self.kernel)
+        settings = RidgeSettings.of(self.get_params(deep=False))
         if is_dask(X):
             X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
         if isinstance(X, RowSource):
-            return self._fit_source(kernel, X, y, sample_weight)
-        if self.client is not None:
-            raise InputError("client= is for rows that are read in parts: wrap arrays in mercer.rows.ArrayRows.")
-        whole = training_data(self, kernel, X, y, sample_weight)
-        data, places = whole.positive(kernel.domain == "matrix")
-        alpha = checked_alpha(self.alpha, data.targets.shape[1])
-        alphas = checked_alphas(self.alphas)
-        solver, reason = self._begin(whole, data, alpha)
-        self._resolve_kernel(kernel, data, alpha)
-        started = time.perf_counter()
-        if solver in SOLVERS:
-            self._data = whole = replace(whole, rows=self._own(whole.rows))
-            fitted = fit_rows(self, whole, alpha, alphas, solver)
-        else:
-            fitted = fit_few(self, data, alpha, alphas, solver)
-        self._keep(fitted, reason, time.perf_counter() - started)
-        self._spread_loo(whole, places)
-        return self
+            source = checked_source(self, X, y, sample_weight)
+            with using_engine(settings.client, source) as engine:
+                some = sampled(source, rows_to_sample(settings, source), settings.seed, engine)
+                plan, tuning = tuned(plan_source(settings, source, some), some)
+                return self._keep(solve_source(plan, source, some, engine, tuning))
+        sample = checked_sample(self, settings.kernel, X, y, sample_weight)
+        plan, tuning = tuned(plan_ridge(settings, sample), sample)
+        solve = solve_full if plan.traits.sums_of == "rows" else solve_few
+        return self._keep(solve(plan, sample, tuning))
 
-    def _fit_source(self, kernel: Kernel, source: RowSource, y: Any, sample_weight: Any) -> Self:
-        seed = as_seed(self.random_state)
-        with using_engine(self.client, source) as engine:
-            some = sampled_data(self, source, y, sample_weight, self._sample_size(source), seed, engine)
-            data = some.positive(pairwise=False)[0]
-            alpha, alphas = checked_alpha(self.alpha, source.n_targets), checked_alphas(self.alphas)
-            solver, reason = self._begin(some, data, alpha, streamed=source)
-            self._resolve_kernel(kernel, data, alpha)
-            started = time.perf_counter()
-            fitted = fit_source(self, source, data, alpha, alphas, solver, engine)
-        where = f"{reason}; rows were read in {len(source.parts()):,} parts{'' if engine is None else f' by {engine}'}"
-        self._keep(fitted, where, time.perf_counter() - started)
-        return self
-
-    @available_if(lambda self: self.solver in MERGEABLE)
+    @available_if(lambda self: self.solver in RIDGE_SOLVERS and traits_of(self.solver).merges)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to a fit on landmarks or random features; the result is that of one fit to all rows so far.
@@ -200,36 +182,18 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         For ``solver="nystrom"`` and ``"random_features"``. The first call decides the kernel's median length scale and,
         unless they are given, the landmarks, from its own rows. With both given, the order of calls does not matter.
         """
-        kernel = as_kernel(self.kernel)
-        begun = hasattr(self, "solver_report_")
-        if begun and self._solver != self.solver:
-            raise InputError(f"partial_fit cannot continue a fit by solver={self._solver!r}: start from a new model.")
-        if begun and self._sums is None:
-            raise InputError("partial_fit cannot continue a model that was read from a file: its sums are not there.")
-        changed = (
-            [name for name, value in self._asked.items() if not _same(value, getattr(self, name))] if begun else ()
-        )
-        if changed:
+        settings, begun = RidgeSettings.of(self.get_params(deep=False)), getattr(self, "_fit", None)
+        if begun is not None:
+            _check_continued(begun, settings)
+        sample = checked_sample(self, settings.kernel, X, y, sample_weight, reset=begun is None)
+        if isinstance(settings.alpha, str):
             raise InputError(
-                f"partial_fit cannot continue with another {' and '.join(changed)}: start from a new model."
+                f"alpha={settings.alpha!r}: partial_fit needs a number; a path needs all rows again: use fit."
             )
-        whole = training_data(self, kernel, X, y, sample_weight, reset=not begun)
-        data = whole.positive(kernel.domain == "matrix")[0]
-        alpha = checked_alpha(self.alpha, data.targets.shape[1])
-        if isinstance(alpha, str):
-            raise InputError(f"alpha={alpha!r}: partial_fit needs a number; a path needs all rows again: use fit.")
-        started = time.perf_counter()
-        sums, seen = self._sums, whole.seen
-        if sums is not None:
-            seen = self._seen.with_more(seen)
-        else:
-            self._begin(whole, data, alpha)
-            self._resolve_kernel(kernel, data, alpha)
-            sums = RunningSums.begin(choose_expansion(self, data, self.solver), self._place())
-        fitted = sums.add(sums.working.blocks(data, self._place())).solve(alpha)
-        self._seen = seen
-        self._keep(fitted, "rows were added in parts", time.perf_counter() - started)
-        return self
+        plan = plan_ridge(settings, sample) if begun is None else continued(begun.plan, settings, sample)
+        if begun is None:
+            plan = tuned(plan, sample)[0]
+        return self._keep(with_more(begun, plan, sample))
 
     def predict(self, X: Any) -> Any:
         """The fitted function at the rows of X, or of a `RowSource`, of shape (m,) or (m, t), in the dtype of X.
@@ -237,18 +201,17 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         For a Dask array or data frame a Dask array, which is computed when it is asked for.
         """
         check_is_fitted(self)
+        fit = self._fit
         if is_dask(X):
-            return predicted_later(self, X)
+            return predicted_later(self, fit.seen, X)
         if isinstance(X, RowSource):
             check_features(self, X)
             if len(X) == 0:
                 raise InputError("The source has no rows to predict at.")
             with using_engine(self.client, X) as engine:
-                if engine is not None:
-                    return spread_values(self, X, engine).numpy()
-            return self._values_of(X).numpy()
-        rows = prediction_rows(self, self.kernel_, X)
-        values = self._values(rows)
+                return (fit.values_of(X) if engine is None else spread_values(fit.to_send(), X, engine)).numpy()
+        rows = checked_rows(self, self.kernel_, X)
+        values = fit.values(rows)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
 
@@ -256,15 +219,18 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
     def function_(self) -> RKHSFunction:
         """The fitted function, an element of the RKHS."""
         check_is_fitted(self)
-        if not isinstance(self._expansion, Centres):
+        function = self._fit.function
+        if isinstance(function, FeatureSum):
             raise AttributeError("random features are not functions of the kernel's RKHS; use predict.")
-        return RKHSFunction(self.kernel_, Points(self._expansion.points.values), self.dual_coef_)
+        return RKHSFunction(self.kernel_, Points(function.centres.values), self.dual_coef_)
 
     @property
     def loo_predictions_(self) -> Any:
         """For each training row the prediction of the model fitted without it (without one unit of its weight)."""
         check_is_fitted(self)
-        return self._seen.given_back(self._loo_columns())
+        self._fit = with_left_out(self._fit)
+        assert self._fit.loo is not None
+        return self._fit.seen.given_back(self._fit.loo)
 
     def label_weights(self, X: Any) -> Any:
         r"""The weights of the training labels in each prediction, of shape (m, n); (m, n, t) with one alpha per target.
@@ -272,20 +238,11 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         .. math:: f(x) = \sum_i w_i(x) y_i, \qquad w(x) = (K + \alpha W^{-1})^{-1} k(X, x).
         """
         check_is_fitted(self)
-        data = self._all_rows("label_weights")
-        cross = self._place().gram(self.kernel_, prediction_rows(self, self.kernel_, X), data.rows).dense()
-        checked_values(torch.as_tensor(cross), "Kernel values")
-        system, solver = self._system(), self.solver_report_.solver
-        budget = resolve_budget(self.memory_budget, self._device())
-        if solver == "pcg" and memory_needed(len(data.rows), "cholesky", len(cross)) <= budget:
-            system, solver = self._system(torch.float64), "cholesky"
-        rhs = system.scale * system.select(cross.T)
-        solutions = [solve_rows(self, system, rhs, a, solver) for a in np.atleast_1d(self.alpha_).tolist()]
+        self._fit.all_rows("label_weights")
+        weights, solutions = label_weights(self._fit, checked_rows(self, self.kernel_, X))
         for solution in solutions:
-            if not solution.converged:
-                warnings.warn(f"KernelRidge.label_weights: {solution}", ConvergenceWarning, stacklevel=2)
-        each = [system.coefficients(solution.value).T for solution in solutions]
-        return restore(each[0] if isinstance(self.alpha_, float) else torch.stack(each, dim=2), X)
+            warn_if_not_converged("KernelRidge.label_weights", solution)
+        return restore(weights, X)
 
     def influential(self, X: Any, k: int = 10) -> Influence:
         """The `k` training rows behind each prediction: those with the largest label weights."""
@@ -294,19 +251,40 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         weights = np.asarray(self.label_weights(X))
         if weights.ndim == 3:
             raise InputError("influential needs one alpha for all targets; see label_weights for one alpha per target.")
-        data = self._all_rows("influential")
-        labels = data.targets.numpy()
-        return most_influential(weights, labels[:, 0] if data.one_target else labels, int(k))
+        sample = self._fit.all_rows("influential")
+        labels = sample.targets.numpy()
+        return most_influential(weights, labels[:, 0] if sample.one_target else labels, int(k))
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         check_is_fitted(self)
-        return ridge_report(self)
+        return ridge_report(self._fit, getattr(self, "n_features_in_", None))
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Draw the function for one feature, else predicted against actual values: leave-one-out, or at X, y."""
         check_is_fitted(self)
-        return ridge_plot(self, X, y, ax)
+        if (X is None) != (y is None):
+            raise InputError("plot(X, y): give both, or neither for the training rows.")
+        given = None if X is None else (X, y, self.predict(X))
+        return ridge_plot(self._fit, given, feature=only_feature(self), ax=ax)
+
+    def _keep(self, fit: RidgeFit, *, warn: bool = True) -> Self:
+        """Make a fit the state of the estimator."""
+        seen, function = fit.seen, fit.function
+        if warn:
+            warn_if_not_converged("KernelRidge", fit.report)
+        for name in FITTED:
+            self.__dict__.pop(name, None)
+        self._fit, self.kernel_, self.solver_report_ = fit, fit.plan.kernel, fit.report
+        self.alpha_, self.alpha_path_, self.tuning_ = fit.given_alpha, fit.path, fit.tuning
+        self.lambda_ = self.alpha_ / seen.total_weight
+        self.n_iter_ = max(1, fit.report.iterations)
+        coef = seen.given_back(function.coef)
+        if isinstance(function, FeatureSum):
+            self.features_, self.coef_ = function.features, coef
+        else:
+            self.dual_coef_, self.X_fit_ = coef, seen.rows_given_back(function.centres)
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """A connection stays where it is."""
@@ -322,11 +300,24 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, RidgeModel):
         return twin
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return ridge_state(self)
+        return ridge_state(self, self._fit)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        return ridge_from_state(cls, meta, arrays)
+        model, fit = ridge_from_state(cls, meta, arrays)
+        return model._keep(fit, warn=False)
+
+
+def _check_continued(begun: RidgeFit, settings: RidgeSettings) -> None:
+    """Whether partial_fit can go on from a fit with these settings."""
+    if begun.plan.solver != settings.solver:
+        raise InputError(f"partial_fit cannot continue a fit by solver={begun.plan.solver!r}: start from a new model.")
+    if begun.sums is None:
+        raise InputError("Saved models do not store the sums that partial_fit needs: start from a new model.")
+    before = begun.plan.settings
+    changed = [name for name in FIXED if not _same(getattr(before, name), getattr(settings, name))]
+    if changed:
+        raise InputError(f"partial_fit cannot continue with another {' and '.join(changed)}: start from a new model.")
 
 
 def _same(a: Any, b: Any) -> bool:

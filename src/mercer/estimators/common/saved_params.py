@@ -9,13 +9,13 @@ from mercer.core.devices import DTYPES
 from mercer.core.errors import MercerError
 from mercer.features.network import ACTIVATIONS
 from mercer.files.kinds import FLAG, TEXT, Either, Kind, Pairs, Plain, Several, Table, number, one_of, optional, whole
+from mercer.functions.fourier import METHODS as DRAWS
 from mercer.kernels import as_kernel, from_dict
 from mercer.losses import LOSSES
 from mercer.processes.methods import METHODS
 from mercer.processes.priors import PRIORS
 from mercer.solvers import SOLVERS
 from mercer.solvers.choose import LANDMARK_SOLVERS, LOSS_SOLVERS
-from mercer.solvers.random_features import METHODS as DRAWS
 
 PLACE = ("client", "checkpoint", "device", "memory_budget", "verbose")
 """Parameters of where and how a fit runs, not of what it finds: they stay on the machine where they were given.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +12,8 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import ModelFileError
 from mercer.core.results import SolverReport
-from mercer.estimators.expansion import Centres, Features
-from mercer.estimators.saved_params import GIVEN
-from mercer.estimators.state import (
+from mercer.estimators.common.saved_params import GIVEN
+from mercer.estimators.common.state import (
     PATH_ARRAYS,
     POINTS,
     REPORT,
@@ -32,16 +31,20 @@ from mercer.estimators.state import (
     read_training_data,
     remember_features,
 )
+from mercer.estimators.ridge.fit import RidgeFit
+from mercer.estimators.ridge.plan import RidgePlan, place_of
+from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.files.kinds import ANY_TABLE, FLAG, TEXT, Either, Several, Table, number, one_of, optional, whole
+from mercer.functions.basis import Centres, Features
+from mercer.functions.fourier import FourierFeatures
+from mercer.functions.sums import FeatureSum, KernelSum
 from mercer.kernels import from_dict, to_dict
 from mercer.kernels.serialize import from_dict_at
 from mercer.selection import Tuned
-from mercer.solvers import SOLVERS
-from mercer.solvers.choose import LANDMARK_SOLVERS
-from mercer.solvers.random_features import FourierFeatures
+from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
 
 if TYPE_CHECKING:
-    from mercer.estimators.kernel_ridge import KernelRidge
+    from mercer.estimators.ridge.kernel_ridge import KernelRidge
 
 ALPHA = Several(number(0), 1)
 
@@ -62,7 +65,7 @@ RIDGE = Table(
     | {
         "params": ANY_TABLE,
         "kernel": ANY_TABLE,
-        "solver": one_of(*SOLVERS, *LANDMARK_SOLVERS, "random_features"),
+        "solver": one_of(*RIDGE_SOLVERS),
         "alpha": ALPHA,
         "alpha_shared": FLAG,
         "report": REPORT,
@@ -73,66 +76,69 @@ RIDGE = Table(
 )
 
 
-def ridge_state(model: KernelRidge) -> tuple[dict[str, Any], dict[str, Any]]:
+def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain data and arrays from which `ridge_from_state` makes an equal model."""
-    seen, path, expansion = model._seen, model.alpha_path_, model._expansion
-    points = expansion.points if isinstance(expansion, Centres) else Points([])
+    path, function, sample = fit.path, fit.function, fit.sample
+    points = function.centres if isinstance(function, KernelSum) else Points([])
     meta = {
         "params": checked_params(model),
-        "kernel": to_dict(model.kernel_),
-        "solver": model._solver,
-        "alpha": np.atleast_1d(model.alpha_).tolist(),
-        "alpha_shared": isinstance(model.alpha_, float),
-        "report": asdict(model.solver_report_),
-        "seen": plain_seen(seen),
+        "kernel": to_dict(fit.plan.kernel),
+        "solver": fit.plan.solver,
+        "alpha": np.atleast_1d(fit.given_alpha).tolist(),
+        "alpha_shared": isinstance(fit.given_alpha, float),
+        "report": asdict(fit.report),
+        "seen": plain_seen(fit.seen),
         "names": plain_names(model),
         "objects": plain_objects(points),
         "criterion": None if path is None else path.criterion,
-        "tuning": None if model.tuning_ is None else _plain_tuning(model.tuning_),
+        "tuning": None if fit.tuning is None else _plain_tuning(fit.tuning),
     }
     if not isinstance(model.landmarks, str):
         meta["params"]["landmarks"] = GIVEN
-    arrays: dict[str, Any] = {"coef": model._coef}
-    if isinstance(expansion, Features):
-        arrays |= expansion.features.to_arrays()
+    arrays: dict[str, Any] = {"coef": function.coef}
+    if isinstance(function, FeatureSum):
+        arrays |= function.features.to_arrays()
     if points.is_tensor:
         arrays["X"] = points.values
-    if model._data is not None:
-        arrays["targets"] = model._data.targets
-        if model._data.weights is not None:
-            arrays["weights"] = model._data.weights
-    if model._loo is not None:
-        arrays["loo"] = model._loo
+    if sample is not None:
+        arrays["targets"] = sample.targets
+        if sample.weights is not None:
+            arrays["weights"] = sample.weights
+    if fit.loo is not None:
+        arrays["loo"] = fit.loo
     if path is not None:
         arrays |= {f"path_{name}": getattr(path, name) for name in PATH_ARRAYS}
     return meta, arrays
 
 
-def ridge_from_state(cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[str, Tensor]) -> KernelRidge:
-    """The model that `ridge_state` described."""
+def ridge_from_state(
+    cls: type[KernelRidge], meta: dict[str, Any], arrays: dict[str, Tensor]
+) -> tuple[KernelRidge, RidgeFit]:
+    """The model that `ridge_state` described, and its fit."""
     RIDGE.check(meta, "meta")
     arrays = dict(arrays)
     model = read_params(cls, meta["params"])
-    seen = model._seen = read_seen(meta["seen"])
-    model._solver, model._seed, model._sums = meta["solver"], 0, None
-    model.tuning_ = None if meta["tuning"] is None else _tuning(meta["tuning"])
-    model.solver_report_ = SolverReport(**meta["report"])
-    if model.solver_report_.solver != model._solver:
-        raise ModelFileError(f"the report is of the solver {model.solver_report_.solver!r:.60}, not {model._solver!r}")
-    model.alpha_path_ = read_path(meta["criterion"], arrays, seen.n_targets)
-    model._loo = float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
-    expansion, d = _expansion(meta, arrays)
-    model.kernel_ = expansion.kernel if isinstance(expansion, Centres) else from_dict(meta["kernel"])
-    model._data = None
-    if model._solver in SOLVERS and isinstance(expansion, Centres):
-        model._data = read_training_data(expansion.points, seen, seen.n_targets, arrays)
+    seen, solver, report = read_seen(meta["seen"]), meta["solver"], SolverReport(**meta["report"])
+    if report.solver != solver:
+        raise ModelFileError(f"the report is of the solver {report.solver!r:.60}, not {solver!r}")
+    path = read_path(meta["criterion"], arrays, seen.n_targets)
+    loo = float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
+    basis, d = _basis(meta, arrays)
+    kernel = basis.kernel if isinstance(basis, Centres) else from_dict(meta["kernel"])
+    sample = None
+    if traits_of(solver).sums_of == "rows" and isinstance(basis, Centres):
+        sample = read_training_data(basis.points, seen, seen.n_targets, arrays)
+        sample = replace(sample, square=kernel.domain == "matrix")
     remember_features(model, d, meta["names"])
-    coef = float_array(arrays, "coef", (expansion.size, seen.n_targets))
-    model._restore_fit(expansion, coef, _alpha(meta, seen.n_targets))
-    if model.landmarks == GIVEN and isinstance(expansion, Centres):
-        model.landmarks = model.X_fit_
+    function = basis.sum(float_array(arrays, "coef", (basis.size, seen.n_targets)))
+    if model.landmarks == GIVEN and isinstance(basis, Centres):
+        model.landmarks = seen.rows_given_back(basis.points)
     nothing_left(arrays, "KernelRidge")
-    return model
+    settings = RidgeSettings.of(model.get_params(deep=False))
+    alpha, place = _alpha(meta, seen.n_targets), place_of(settings, solver, seen, settings.memory_budget)
+    plan = RidgePlan(settings, kernel, alpha, solver, report.reason, place, seen.n_rows)
+    tuning = None if meta["tuning"] is None else _tuning(meta["tuning"])
+    return model, RidgeFit(plan, seen, function, alpha, report, path, tuning, sample, loo)
 
 
 # Out
@@ -151,7 +157,7 @@ def _plain_tuning(tuning: Tuned) -> dict[str, Any]:
 # In
 
 
-def _expansion(meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[Centres | Features, int | None]:
+def _basis(meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[Centres | Features, int | None]:
     """What the function is a sum of, and the number of the columns of X."""
     if meta["solver"] == "random_features":
         features = FourierFeatures.from_arrays(arrays)

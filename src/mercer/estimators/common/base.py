@@ -14,7 +14,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
 from mercer.core.memory import budget_beside
 from mercer.core.report import Report
-from mercer.estimators.parameters import check_parameters
+from mercer.estimators.common.parameters import check_parameters
 from mercer.files.persistence import save
 from mercer.kernels import Kernel, as_kernel
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, checked_values
 from mercer.core.devices import choose_device
-from mercer.core.errors import InputError
 from mercer.core.memory import keep_buffers
 from mercer.core.progress import Progress
 from mercer.data.engines import Arrays, Engine, added, grouped, most_rows, sample_with
 from mercer.data.rows import Part, RowSource
-from mercer.estimators.expansion import Expansion, StreamedBlocks
+from mercer.functions.basis import Basis
 from mercer.operators.placement import Placement
+from mercer.solvers.basis_blocks import StreamedBlocks
 from mercer.solvers.row_blocks import Block
 
 SECONDS = 2.0
@@ -37,7 +34,7 @@ Tell = Callable[[int, Arrays], None]
 
 
 class SpreadBlocks:
-    """The values of an expansion at the rows of a source; an engine works on them, group of parts by group of parts.
+    """The values of a basis at the rows of a source; an engine works on them, group of parts by group of parts.
 
     Has the two methods that solvers know: `total` and `sample`. `total_weight` is known after the first pass. How rows
     are grouped depends on the rows and on what they cost, not on the workers, and neither do the sums.
@@ -45,7 +42,7 @@ class SpreadBlocks:
 
     def __init__(
         self,
-        expansion: Expansion,
+        basis: Basis,
         source: RowSource,
         place: Placement,
         engine: Engine,
@@ -54,9 +51,9 @@ class SpreadBlocks:
         normal_equations: bool = True,
         verbose: bool = False,
     ) -> None:
-        self.expansion, self.source, self.place, self.engine, self.verbose = expansion, source, place, engine, verbose
+        self.basis, self.source, self.place, self.engine, self.verbose = basis, source, place, engine, verbose
         self.parts, self.total_weight, self.passes = source.parts(), 0.0, 0
-        self._tools = engine.broadcast((expansion, place, device))
+        self._tools = engine.broadcast((basis, place, device))
         self.group_rows = engine.group_rows or self._rows_of_a_task(device, normal_equations)
 
     def total(self, work: Callable[..., Arrays], *shared: Any) -> Arrays:
@@ -93,7 +90,7 @@ class SpreadBlocks:
     def sample(self, count: int, generator: torch.Generator) -> Block:
         """`count` rows drawn without replacement, as one block; what a preconditioner can be built from."""
         chunk = sample_with(self.engine, self.source, count, generator)
-        return StreamedBlocks(self.expansion, self.source, self.place).block(chunk)
+        return StreamedBlocks(self.basis, self.source, self.place).block(chunk)
 
     def _rows_before(self, part: int) -> int:
         return self.parts[part].before if part < len(self.parts) else self.source.n_rows
@@ -102,7 +99,7 @@ class SpreadBlocks:
         """Rows that take a core, or a GPU where the workers have one, some seconds."""
         asked = self.engine.map_groups(_where, self.source, [self.parts[:1]], self.engine.broadcast(device))
         kind = "cuda" if float(self.engine.reduce(added, asked)["cuda"]) else "cpu"
-        m, d, t = self.expansion.size, self.source.n_features, self.source.n_targets
+        m, d, t = self.basis.size, self.source.n_features, self.source.n_targets
         value = 2 * d + KERNEL_VALUE
         operations = m * (value + 2 * m) if normal_equations else 2 * m * (value + 2 * t)
         return int(min(max(1.0, SECONDS * SPEED[kind] / operations), most_rows(self.source)))
@@ -112,14 +109,14 @@ def _group_total(
     work: Callable[..., Arrays],
     rows: RowSource,
     parts: list[Part],
-    tools: tuple[Expansion, Placement, Any],
+    tools: tuple[Basis, Placement, Any],
     *shared: Any,
 ) -> Arrays:
     """What a worker does, on the device that it has; results travel in the memory of the machine."""
     keep_buffers()
-    expansion, place, device = tools
+    basis, place, device = tools
     place = replace(place, device=choose_device(device))
-    blocks = StreamedBlocks(expansion, rows, place, parts=parts)
+    blocks = StreamedBlocks(basis, rows, place, parts=parts)
     here = [value.to(place.device) if isinstance(value, Tensor) else value for value in shared]
     found = work(blocks, *here)
     found[WEIGHT] = torch.tensor(blocks.total_weight, dtype=torch.float64)
@@ -128,44 +125,3 @@ def _group_total(
 
 def _where(rows: RowSource, parts: list[Part], device: Any) -> Arrays:
     return {"cuda": torch.tensor(float(choose_device(device).type == "cuda"))}
-
-
-def spread_values(model: Any, source: RowSource, engine: Engine) -> Tensor:
-    """The function of a fitted model at all rows of a source, found by an engine."""
-    groups = grouped(source.parts(), engine.group_rows or most_rows(source))
-    results = engine.map_groups(_group_values, source, groups, engine.broadcast(model))
-    return engine.reduce(_joined, results)["values"]
-
-
-def predicted_later(model: Any, X: Any) -> Any:
-    """The predictions at the rows of a Dask array or data frame, as a Dask array that is computed block by block."""
-    columns = X.shape[1] if X.ndim == 2 else None
-    if columns != model.n_features_in_:
-        raise InputError(f"X has {columns} features but {model.n_features_in_} are expected.")
-    sent = importlib.import_module("dask").delayed(model, pure=False, traverse=False)
-    like = np.empty((0,) if model._seen.one_target else (0, model._seen.n_targets))
-    if not hasattr(X, "chunks"):
-        return X.map_partitions(_block_values, model=sent, meta=like)
-    if X.dtype == np.float32:
-        like = like.astype(np.float32)
-    options: dict[str, Any] = {"drop_axis": 1} if like.ndim == 1 else {"chunks": (X.chunks[0], like.shape[1:])}
-    return X.rechunk({1: -1}).map_blocks(_block_values, model=sent, dtype=like.dtype, meta=like, **options)
-
-
-def _group_values(rows: RowSource, parts: list[Part], model: Any) -> Arrays:
-    return {"values": torch.cat([_part_values(rows, part, model) for part in parts])}
-
-
-def _part_values(rows: RowSource, part: Part, model: Any) -> Tensor:
-    values = model._values(Points(rows.read(part).X, rows.names)).cpu().to(rows.dtype)
-    return checked_values(values, "Predictions", part.before)
-
-
-def _joined(a: Arrays, b: Arrays) -> Arrays:
-    return {"values": torch.cat([a["values"], b["values"]])}
-
-
-def _block_values(block: Any, model: Any) -> Any:
-    if len(block):
-        return model.predict(block)
-    return np.empty((0,) if model._seen.one_target else (0, model._seen.n_targets))

@@ -1,8 +1,8 @@
-"""Training and test data as estimators take them: numpy, pandas, polars, torch or lists of objects."""
+"""What users pass in becomes a `Sample` or `Points`: numpy, pandas, polars, torch or lists of objects."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,83 +11,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite, checked_values, is_borrowed, refuse_masked
+from mercer.core.arrays import Points, as_points, check_finite, is_borrowed, refuse_masked
 from mercer.core.errors import InputError, InputTypeError
 from mercer.data.engines import Engine, sample_with
 from mercer.data.rows import RowSource
+from mercer.data.sample import Sample
 from mercer.kernels import Kernel
-from mercer.kernels.pair import DiagonalPair
-
-CHECKED_ROWS = 2**12
-"""Rows whose kernel values are looked at together."""
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What is remembered of the training data once they are gone.
-
-    `torch_in` remembers that rows came as a tensor, so that fitted attributes are tensors too; `dtype` is that of the
-    rows, None for objects.
-    """
-
-    n_rows: int
-    n_targets: int
-    total_weight: float
-    one_target: bool
-    torch_in: bool
-    dtype: torch.dtype | None
-    device: torch.device
-
-    def given_back(self, values: Tensor) -> Any:
-        """A result as the caller's kind of array, one-dimensional when the targets were."""
-        if self.one_target:
-            values = values.reshape(len(values))
-        return values.to(self.device) if self.torch_in else values.detach().cpu().numpy()
-
-    def with_more(self, other: Seen) -> Seen:
-        """The same after more rows."""
-        if other.n_targets != self.n_targets:
-            raise InputError(f"y has {other.n_targets} target(s) but the model was begun with {self.n_targets}.")
-        return replace(self, n_rows=self.n_rows + other.n_rows, total_weight=self.total_weight + other.total_weight)
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Rows, float64 targets of shape (n, t) and float64 weights, or None for equal ones."""
-
-    rows: Points
-    targets: Tensor
-    weights: Tensor | None
-    one_target: bool
-    torch_in: bool = False
-
-    @property
-    def seen(self) -> Seen:
-        """What is remembered when the rows are not."""
-        total = float(len(self.rows)) if self.weights is None else float(self.weights.sum())
-        values = self.rows.values
-        dtype, device = (values.dtype, values.device) if self.rows.is_tensor else (None, torch.device("cpu"))
-        return Seen(len(self.rows), self.targets.shape[1], total, self.one_target, self.torch_in, dtype, device)
-
-    @property
-    def n_positive(self) -> int:
-        """The number of rows of positive weight."""
-        return len(self.rows) if self.weights is None else int((self.weights > 0).sum())
-
-    def positive(self, pairwise: bool) -> tuple[TrainingData, Tensor | None]:
-        """The rows of positive weight and their places, or all rows and None; `pairwise` rows are a square matrix."""
-        if self.weights is None or bool((self.weights > 0).all()):
-            return self, None
-        index = self.weights.nonzero().squeeze(1)
-        rows = self.rows.take(index)
-        if pairwise:
-            rows = Points(rows.values[:, index])
-        return replace(self, rows=rows, targets=self.targets[index], weights=self.weights[index]), index
-
-
-def training_data(
+def checked_sample(
     estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
-) -> TrainingData:
+) -> Sample:
     """Validate what `fit` was given and remember the features seen; without `reset`, compare them with those."""
     if y is None:
         raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
@@ -101,29 +35,27 @@ def training_data(
         check_consistent_length(rows.values, targets)
     weights = _weights(sample_weight, len(rows))
     columns = targets.unsqueeze(1) if targets.ndim == 1 else targets
-    return TrainingData(rows, columns, weights, one_target=targets.ndim == 1, torch_in=isinstance(X, Tensor))
+    square = kernel.domain == "matrix"
+    return Sample(rows, columns, weights, targets.ndim == 1, torch_in=isinstance(X, Tensor), square=square)
 
 
-def sampled_data(
-    estimator: BaseEstimator,
-    source: RowSource,
-    y: Any,
-    sample_weight: Any,
-    count: int,
-    seed: int,
-    engine: Engine | None = None,
-) -> TrainingData:
-    """Some rows of a source that is to be fitted, to choose landmarks and parameters from."""
+def checked_source(estimator: BaseEstimator, source: RowSource, y: Any, sample_weight: Any) -> RowSource:
+    """A source of rows that is to be fitted; its features are remembered."""
     if y is not None or sample_weight is not None:
-        raise InputError("y and sample_weight belong into the source of rows: fit(source).")
+        raise InputError("Pass y and sample_weight when creating the RowSource, not to fit().")
     if source.n_targets == 0:
         raise InputError("The source of rows has no targets: say which column is the target.")
     if source.n_rows == 0:
         raise InputError("The source has no rows.")
     remember_features(estimator, source)
+    return source
+
+
+def sampled(source: RowSource, count: int, seed: int, engine: Engine | None = None) -> Sample:
+    """Some rows of a source, to choose landmarks and parameters from."""
     X, targets, weights = sample_with(engine, source, count, torch.Generator().manual_seed(seed))
     assert targets is not None
-    return TrainingData(Points(X, source.names), targets, weights, source.one_target)
+    return Sample(Points(X, source.names), targets, weights, source.one_target)
 
 
 def remember_features(estimator: BaseEstimator, source: RowSource) -> None:
@@ -143,7 +75,15 @@ def check_features(estimator: Any, source: RowSource) -> None:
         raise InputError(f"The features of the source are {list(source.names)} but {list(names)} are expected.")
 
 
-def prediction_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: bool = False) -> Points:
+def only_feature(estimator: BaseEstimator) -> str | None:
+    """The name of the feature, or "x", of an estimator that was fitted to one column; else None."""
+    if getattr(estimator, "n_features_in_", None) != 1:
+        return None
+    names = getattr(estimator, "feature_names_in_", None)
+    return "x" if names is None else str(names[0])
+
+
+def checked_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: bool = False) -> Points:
     """Validate what `predict` was given against the features seen in `fit`; with `reset`, remember them instead."""
     objects = _objects(kernel, X)
     if objects is not None:
@@ -162,20 +102,6 @@ def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     rows = as_points(array)
     borrowed = rows.borrowed and is_borrowed(array, X)
     return Points(rows.values, None if names is None else tuple(names), borrowed)
-
-
-def check_kernel_values(kernel: Kernel, rows: Points, first: int = 0) -> None:
-    """Raise an error that names the rows with which the kernel overflows: k(x, x) bounds all its values.
-
-    `first` is the number of the first row.
-    """
-    if kernel.domain == "matrix":
-        return
-    for start in range(0, len(rows), CHECKED_ROWS):
-        part = slice(start, start + CHECKED_ROWS)
-        some = rows.take(part)
-        some = Points(some.values.to(torch.float64), some.names) if some.is_tensor else some
-        checked_values(kernel.on(DiagonalPair(some)), "Kernel values", first + start)
 
 
 def _objects(kernel: Kernel, X: Any) -> Points | None:

@@ -14,8 +14,8 @@ from mercer.core.arrays import Points
 from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.results import SolverReport
-from mercer.estimators.data import Seen, TrainingData
-from mercer.estimators.saved_params import PARAMS, PLACE
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.saved_params import PARAMS, PLACE
 from mercer.files.kinds import (
     ANYTHING,
     FLAG,
@@ -80,7 +80,7 @@ CLASSES = {"classes": ANYTHING, "class_kind": one_of(*CLASS_KINDS)}
 def plain_params(estimator: Any) -> dict[str, Any]:
     """The constructor's parameters that belong to the model, as JSON can hold them."""
     return {
-        name: _plain_param(name, value) for name, value in estimator.get_params(deep=False).items() if name not in PLACE
+        name: plain_param(name, value) for name, value in estimator.get_params(deep=False).items() if name not in PLACE
     }
 
 
@@ -126,15 +126,16 @@ def plain_classes(classes: np.ndarray) -> dict[str, Any]:
     return {"classes": classes.tolist(), "class_kind": classes.dtype.kind}
 
 
-def _plain_param(name: str, value: Any) -> Any:
+def plain_param(name: str, value: Any) -> Any:
+    """A parameter as JSON can hold it."""
     if isinstance(value, Kernel):
         return to_dict(value)
     if isinstance(value, np.ndarray | np.generic | Tensor):
         return value.tolist()
     if isinstance(value, list | tuple):
-        return [_plain_param("", entry) for entry in value]
+        return [plain_param("", entry) for entry in value]
     if isinstance(value, dict):
-        return [[_plain_param("", key), _plain_param(f"{name}[{key!r}]", entry)] for key, entry in value.items()]
+        return [[plain_param("", key), plain_param(f"{name}[{key!r}]", entry)] for key, entry in value.items()]
     if PRIORS.get(type(value).__name__) is type(value):
         return {"prior": type(value).__name__} | asdict(value)
     if isinstance(value, torch.dtype):
@@ -241,7 +242,7 @@ def remember_features(estimator: Any, n_features: int | None, names: list[str] |
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
 
 
-def read_training_data(points: Points, seen: Seen, n_targets: int, arrays: dict[str, Tensor]) -> TrainingData:
+def read_training_data(points: Points, seen: Seen, n_targets: int, arrays: dict[str, Tensor]) -> Sample:
     """The rows that a model keeps because each has a coefficient, with targets and weights."""
     n = seen.n_rows
     if len(points) != n:
@@ -250,7 +251,7 @@ def read_training_data(points: Points, seen: Seen, n_targets: int, arrays: dict[
     weights = float_array(arrays, "weights", (n,), least=0.0) if "weights" in arrays else None
     if weights is not None and not bool((weights > 0).any()):
         raise ModelFileError("array 'weights' is zero")
-    return TrainingData(points, targets, weights, seen.one_target, seen.torch_in)
+    return Sample(points, targets, weights, seen.one_target, seen.torch_in)
 
 
 def read_path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> AlphaPath | None:

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.estimators.data import TrainingData
-from mercer.estimators.expansion import Expansion, Placement
-from mercer.solvers.row_blocks import Block, rows_at_once
+from mercer.core.blocks import rows_at_once
+from mercer.functions.basis import Basis
+from mercer.operators.placement import Placement
+from mercer.solvers.row_blocks import Block
 
 WELL_CONDITIONED = 1e4
 """Condition of K_mm up to which sums of kernel values are as good as sums in an orthonormal basis."""
@@ -26,7 +27,7 @@ def well_conditioned(basis: Tensor) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Orthonormal:
-    r"""Functions of an expansion that are orthonormal in the RKHS,
+    r"""Functions of a basis that are orthonormal in the RKHS,
 
     .. math:: e_j = \sum_i E_{ij} b_i, \qquad E^T K_{mm} E = I.
 
@@ -35,8 +36,8 @@ class Orthonormal:
     error stays what it is.
     """
 
-    of: Expansion
-    basis: Tensor
+    of: Basis
+    coordinates: Tensor
 
     @property
     def note(self) -> str:
@@ -44,13 +45,10 @@ class Orthonormal:
 
     @property
     def size(self) -> int:
-        return self.basis.shape[1]
+        return self.coordinates.shape[1]
 
     def at(self, rows: Points, place: Placement) -> InBasis:
-        return InBasis(self.of.at(rows, place), self.basis)
-
-    def blocks(self, data: TrainingData, place: Placement) -> OrthonormalBlocks:
-        return OrthonormalBlocks(self.of.blocks(data, place), self.basis)
+        return InBasis(self.of.at(rows, place), self.coordinates)
 
     def penalty(self, place: Placement) -> None:
         return None

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.estimators.data import TrainingData
+from mercer.data.sample import Sample
 from mercer.operators import Weighted
 
 
@@ -25,14 +25,14 @@ class RidgeSystem:
 
     operator: Any
     scale: Tensor
-    data: TrainingData
+    data: Sample
     places: Tensor | None
     n_rows: int
 
     @classmethod
-    def of(cls, data: TrainingData, pairwise: bool, gram: Callable[[Points], Any]) -> RidgeSystem:
+    def of(cls, data: Sample, gram: Callable[[Points], Any]) -> RidgeSystem:
         """The system of `data`, with `gram` building the operator of its rows."""
-        positive, places = data.positive(pairwise)
+        positive, places = data.positive()
         operator = gram(positive.rows)
         if positive.weights is None:
             scale = torch.ones(1, 1, dtype=torch.float64, device=operator.device)

@@ -1,0 +1,1 @@
+"""What all estimators share: checks of what users pass in, scores, warnings, files."""

@@ -1,0 +1,200 @@
+"""Ridge regression on few functions: landmarks or random features."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.core.memory import require
+from mercer.core.progress import counted
+from mercer.core.results import Solution
+from mercer.data.checkpoint import Checkpoint
+from mercer.data.engines import Engine
+from mercer.data.rows import RowSource
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.state import plain_param
+from mercer.estimators.ridge.fit import RidgeFit
+from mercer.estimators.ridge.full import with_idle
+from mercer.estimators.ridge.plan import RidgePlan
+from mercer.estimators.ridge.settings import RidgeSettings
+from mercer.functions.basis import Centres, Features
+from mercer.functions.fourier import FourierFeatures
+from mercer.selection import AlphaPath, Tuned
+from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
+from mercer.solvers.basis_blocks import StreamedBlocks, blocks_of
+from mercer.solvers.choose import landmark_count
+from mercer.solvers.falkon import Falkon
+from mercer.solvers.landmarks import choose_landmarks
+from mercer.solvers.running_sums import RunningSums
+from mercer.solvers.spread_blocks import SpreadBlocks
+
+N_FEATURES = 1000
+FEATURE_MATRICES = 7
+"""p x p float64 matrices at the peak of a fit on p features."""
+SUMS = "rows and targets"
+"""What a checkpoint holds sums of: one with other sums is of another fit."""
+HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")
+"""Settings that do not change what is computed."""
+
+
+def solve_few(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> RidgeFit:
+    """Fit to rows in memory."""
+    started = time.perf_counter()
+    data, places = sample.positive()
+    basis = choose_basis(plan, data)
+    sums = None if plan.solver == "falkon" else RunningSums.begin(basis, plan.place)
+    blocks: Any = blocks_of(basis if sums is None else sums.working, data, plan.place)
+    if sums is None:
+        found = _falkon(plan, basis, blocks)
+    else:
+        size = len(data)
+        shown = counted(blocks, size, "sums", shown=plan.settings.verbose, size=lambda block: len(block.targets))
+        found = _summed(plan, sums.add(shown), blocks, streamed=False)
+    fit = finished(plan, sample.seen, basis, *found, seconds=time.perf_counter() - started, tuning=tuning)
+    if places is None or fit.loo is None:
+        return fit
+    loo = fit.loo.new_zeros(len(sample), fit.loo.shape[1])
+    loo[places.to(loo.device)] = fit.loo
+    return replace(fit, loo=with_idle(fit, sample, loo))
+
+
+def solve_source(
+    plan: RidgePlan, source: RowSource, some: Sample, engine: Engine | None, tuning: Tuned | None = None
+) -> RidgeFit:
+    """Fit to rows that are read in parts, here or by an engine; landmarks are chosen among `some` of them."""
+    started = time.perf_counter()
+    settings, place = plan.settings, plan.place
+    basis = choose_basis(plan, some.positive()[0])
+    checkpoint, saved = None, None
+    if settings.checkpoint is not None:
+        identity = {"sums": SUMS, "rows": source.identity(), "parameters": _what_matters(settings)}
+        checkpoint = Checkpoint(settings.checkpoint, identity | {"kernel and landmarks": basis.digest()})
+        saved = checkpoint.load()  # one of another fit is refused before any work
+    sums = None if plan.solver == "falkon" else RunningSums.begin(basis, place, saved)
+    working = basis if sums is None else sums.working
+    blocks: Any
+    if engine is None:
+        blocks = StreamedBlocks(working, source, place, settings.verbose)
+    else:
+        options = {"device": settings.device, "normal_equations": sums is not None, "verbose": settings.verbose}
+        blocks = SpreadBlocks(working, source, place, engine, **options)
+    if sums is None:
+        found = _falkon(plan, basis, blocks, checkpoint)
+    else:
+        found = _summed(plan, _all_added(plan, sums, blocks, checkpoint), blocks, streamed=True)
+    if not blocks.total_weight > 0:
+        raise InputError("There are no rows with weight to learn from.")
+    if checkpoint is not None:
+        checkpoint.finish()
+    seen = replace(some.seen, n_rows=source.n_rows, total_weight=blocks.total_weight)
+    where = f"rows were read in {len(source.parts()):,} parts{'' if engine is None else f' by {engine}'}"
+    plan = replace(plan, reason=f"{plan.reason}; {where}")
+    return finished(plan, seen, basis, *found, seconds=time.perf_counter() - started, tuning=tuning)
+
+
+def with_more(fit: RidgeFit | None, plan: RidgePlan, sample: Sample) -> RidgeFit:
+    """A fit to the rows so far and these; the first rows choose the functions that it is a sum of."""
+    started = time.perf_counter()
+    data, seen = sample.positive()[0], sample.seen
+    if fit is None or fit.sums is None:
+        sums = RunningSums.begin(choose_basis(plan, data), plan.place)
+    else:
+        sums, seen = fit.sums, fit.seen.with_more(seen)
+    sums = sums.add(blocks_of(sums.working, data, plan.place))
+    assert not isinstance(plan.alpha, str)
+    plan = replace(plan, reason="rows were added in parts")
+    solution = sums.solve(plan.alpha)
+    seconds = time.perf_counter() - started
+    return finished(plan, seen, sums.basis, solution, plan.alpha, None, None, sums, seconds=seconds)
+
+
+def choose_basis(plan: RidgePlan, data: Sample) -> Centres | Features:
+    """The landmarks or features that the settings ask for; `data` are all rows, or some of them."""
+    settings, place = plan.settings, plan.place
+    if plan.solver == "random_features":
+        count = _feature_count(settings.n_features, plan.landmark_budget)
+        features = FourierFeatures.draw(plan.kernel, data.rows, count, settings.seed)
+        return Features(features, f"{features.n_features:,} random features")
+    if plan.kernel.domain == "matrix":
+        raise InputError(
+            f"solver={plan.solver!r} chooses landmarks among rows, which a precomputed kernel does not have."
+        )
+    given, budget, how = settings.n_landmarks, plan.landmark_budget, settings.landmarks
+    m = landmark_count(plan.n_rows if isinstance(how, str) else len(how), given, plan.solver, budget, place.device)
+    here = budget if place.device.type == "cpu" else settings.memory_budget
+    chosen = choose_landmarks(plan.kernel, data.rows, m, how, settings.seed, data.weights, here)
+    return Centres(plan.kernel, chosen.points, chosen.note)
+
+
+def finished(
+    plan: RidgePlan,
+    seen: Seen,
+    basis: Centres | Features,
+    solution: Solution,
+    alpha: float | Tensor,
+    path: AlphaPath | None,
+    loo: Tensor | None,
+    sums: RunningSums | None,
+    *,
+    seconds: float,
+    tuning: Tuned | None = None,
+) -> RidgeFit:
+    """A solution as a fit."""
+    reason = "; ".join(filter(None, [plan.reason, basis.note, solution.reason]))
+    report = solution.report(solver=plan.solver, reason=reason, seconds=seconds)
+    function = basis.sum(solution.value)
+    return RidgeFit(plan, seen, function, alpha, report, path, tuning, loo=loo, sums=sums)
+
+
+def _feature_count(given: Any, budget: int) -> Any:
+    """How many random features to draw: as many as given, else 1,000, fewer where memory is short."""
+    fitting = math.isqrt(budget // (8 * FEATURE_MATRICES))
+    if given is None:
+        return max(2, min(N_FEATURES, fitting))
+    if isinstance(given, int | np.integer):
+        what = f"n_features={given:,}, which takes {FEATURE_MATRICES} matrices of that size,"
+        require(8 * FEATURE_MATRICES * int(given) ** 2, budget, what, f"At most {fitting:,} features fit.")
+    return given
+
+
+Found = tuple[Solution, Any, AlphaPath | None, Tensor | None, RunningSums | None]
+"""A solution, its alpha, the path of alphas, leave-one-out predictions and the sums."""
+
+
+def _falkon(plan: RidgePlan, basis: Centres | Features, blocks: Any, checkpoint: Checkpoint | None = None) -> Found:
+    solution = Falkon(**plan.options(), checkpoint=checkpoint).solve(blocks, basis.penalty(plan.place), plan.alpha)
+    return solution, plan.alpha, None, None, None
+
+
+def _summed(plan: RidgePlan, sums: RunningSums, blocks: Iterable[Any], *, streamed: bool) -> Found:
+    """Solve from sums over all rows; a path of alphas reads them once more."""
+    if not isinstance(plan.alpha, str):
+        return sums.solve(plan.alpha), plan.alpha, None, None, sums
+    spectrum, budget = sums.spectrum(), plan.settings.memory_budget
+    path = select_alpha_of_few(spectrum, blocks, plan.settings.alphas, plan.alpha, budget)
+    loo = None if streamed else loo_predictions_of_few(spectrum, blocks, path.alpha, budget)
+    return sums.in_basis(spectrum.solve(path.alpha)), path.alpha, path, loo, sums
+
+
+def _all_added(plan: RidgePlan, sums: RunningSums, blocks: Any, checkpoint: Checkpoint | None) -> RunningSums:
+    again = isinstance(plan.alpha, str)
+    if isinstance(blocks, SpreadBlocks):
+        return sums.add_spread(blocks, checkpoint, again=again)
+    if checkpoint is not None:
+        return sums.add_with_checkpoint(blocks, checkpoint, plan.settings.verbose, again=again)
+    for block in blocks:  # the same sums of sums as with a checkpoint, to the last bit
+        sums = sums.add([block])
+    return sums
+
+
+def _what_matters(settings: RidgeSettings) -> dict[str, Any]:
+    """The settings that decide what is computed, as plain data."""
+    names = [f.name for f in fields(settings) if f.name not in HARMLESS]
+    return {name: plain_param(name, getattr(settings, name)) for name in names}

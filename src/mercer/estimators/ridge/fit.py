@@ -1,0 +1,88 @@
+"""A fitted ridge regression: the function, and how it was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points, checked_values
+from mercer.core.errors import InputError
+from mercer.core.memory import give_back
+from mercer.core.progress import Progress
+from mercer.core.results import SolverReport
+from mercer.data.rows import RowSource, read_ahead
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.ridge.plan import RidgePlan
+from mercer.functions.sums import FeatureSum, KernelSum
+from mercer.selection import AlphaPath, Tuned
+from mercer.solvers.running_sums import RunningSums
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFit:
+    """What a fit knows.
+
+    Attributes
+    ----------
+    plan : what was done; its kernel has every parameter found.
+    seen : what is remembered of the rows.
+    function : the fitted function.
+    alpha : one, or one per target.
+    report : how the system was solved.
+    path, tuning : how alpha and the kernel's parameters were found, or None.
+    sample : all rows, where each has a coefficient; else None.
+    loo : leave-one-out predictions (n, t) of rows with weight, where the fit needed them.
+    sums : what further rows can be added to.
+    """
+
+    plan: RidgePlan
+    seen: Seen
+    function: KernelSum | FeatureSum
+    alpha: float | Tensor
+    report: SolverReport
+    path: AlphaPath | None = None
+    tuning: Tuned | None = None
+    sample: Sample | None = None
+    loo: Tensor | None = None
+    sums: RunningSums | None = None
+
+    def values(self, rows: Points) -> Tensor:
+        """The fitted function at the rows, of shape (m,) or (m, t)."""
+        values = self.function.values(rows, self.plan.place, accurate=self.plan.settings.dtype == "auto")
+        return values.reshape(len(values)) if self.seen.one_target else values
+
+    def values_of(self, source: RowSource) -> Tensor:
+        """The fitted function at the rows of a source, part after part."""
+        shape = (len(source),) if self.seen.one_target else (len(source), self.seen.n_targets)
+        values = torch.empty(shape, dtype=source.dtype)
+        with Progress(len(source), "predictions", shown=self.plan.settings.verbose) as progress:
+            for part, chunk in read_ahead(source.read, source.parts()):
+                found = self.values(Points(chunk.X, source.names)).cpu().to(values.dtype)
+                values[part.before : part.before + len(part)] = checked_values(found, "Predictions", part.before)
+                del chunk
+                give_back()
+                progress.advance(len(part))
+        return values
+
+    def all_rows(self, what: str) -> Sample:
+        """The training rows, or an error that says why there are none for `what`."""
+        solver = self.report.solver
+        if self.sample is None:
+            raise InputError(f"{what} needs every training row, but solver={solver!r} does not keep them.")
+        if self.plan.traits.stops_early:
+            raise InputError(f"{what} has no closed form for a descent that stops early, solver={solver!r}.")
+        return self.sample
+
+    @property
+    def given_alpha(self) -> Any:
+        """Alpha as users see it: a number, or an array of one per target."""
+        if isinstance(self.alpha, float):
+            return self.alpha
+        return float(self.alpha[0]) if self.seen.one_target else self.alpha.cpu().numpy()
+
+    def to_send(self) -> RidgeFit:
+        """What predictions need, for other machines."""
+        return replace(self, sample=None, loo=None, sums=None)

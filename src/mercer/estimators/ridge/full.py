@@ -1,0 +1,114 @@
+"""Ridge regression with a coefficient for every row."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.memory import resolve_budget
+from mercer.core.results import Solution
+from mercer.data.sample import Sample
+from mercer.estimators.ridge.fit import RidgeFit
+from mercer.estimators.ridge.plan import RidgePlan
+from mercer.functions.sums import KernelSum
+from mercer.kernels.objects import is_unproven
+from mercer.operators import Stored
+from mercer.selection import Tuned, loo_predictions, select_alpha
+from mercer.solvers import Eigh, ridge_solve
+from mercer.solvers.error_bound import Moments, far_words, row_bound, too_far
+from mercer.solvers.ridge_system import RidgeSystem
+from mercer.solvers.semidefinite import require_semidefinite
+from mercer.solvers.system import near_one
+
+EVALUATED_ONCE = 2**22
+"""Bytes up to which iterations keep the Gram matrix: as large as one of the tiles that their products work on."""
+
+
+def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> RidgeFit:
+    """Solve the full system over all rows of the sample; those without weight get the coefficient zero."""
+    started = time.perf_counter()
+    sample = replace(sample, rows=sample.rows.owned())
+    system, note = system_of(plan, sample), ""
+    if is_unproven(plan.kernel):
+        system, note = _looked_at(plan, system, sample)
+    elif plan.traits.iterates:
+        system = _kept_where_small(plan, system)
+    alpha, path, loo, spectrum = plan.alpha, None, None, None
+    if isinstance(alpha, str):
+        spectrum = Eigh().prepare(system.operator)
+        some, settings = system.data, plan.settings
+        path = select_alpha(spectrum, some.targets, some.weights, settings.alphas, alpha, plan.place.memory_budget)
+        alpha = path.alpha
+        loo = system.spread(loo_predictions(spectrum, some.targets, some.weights, alpha))
+    if spectrum is not None and plan.solver == "eigh":
+        solution = spectrum.solve(system.rhs, alpha)
+    else:
+        solution = solve_rows(plan, sample, system, system.rhs, alpha)
+    solution = _judged(solution, system.data, plan.settings.tol if plan.traits.iterates else 0.0)
+    function = KernelSum(plan.kernel, sample.rows, system.coefficients(solution.value))
+    reason = "; ".join(filter(None, [plan.reason, note, solution.reason]))
+    report = solution.report(solver=plan.solver, reason=reason, seconds=time.perf_counter() - started)
+    fit = RidgeFit(plan, sample.seen, function, alpha, report, path, tuning, sample, loo)
+    return fit if loo is None else replace(fit, loo=with_idle(fit, sample, loo))
+
+
+def with_idle(fit: RidgeFit, sample: Sample, loo: Tensor) -> Tensor:
+    """Leave-one-out predictions with those of rows without weight, which the fit never used: the predictions."""
+    if sample.weights is None or bool((sample.weights > 0).all()):
+        return loo
+    idle = (sample.weights == 0).nonzero().squeeze(1)
+    loo[idle] = fit.values(sample.rows.take(idle)).reshape(len(idle), -1).to(loo)
+    return loo
+
+
+def system_of(plan: RidgePlan, sample: Sample, dtype: torch.dtype | None = None) -> RidgeSystem:
+    """The linear system of the rows with weight."""
+    return RidgeSystem.of(sample, lambda X: plan.place.gram(plan.kernel, X, dtype=dtype))
+
+
+def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
+    """Solve the full system by the solver of the plan."""
+    options = plan.options()
+    if plan.solver == "pcg" and plan.settings.dtype == "auto" and system.operator.dtype == torch.float32:
+        options["accurate"] = system_of(plan, sample, torch.float64).operator
+    return ridge_solve(system.operator, rhs, alpha, plan.solver, **options)
+
+
+def _judged(solution: Solution, data: Sample, tol: float) -> Solution:
+    """A solution with a bound of its error at the rows; one that may be too far off has not converged."""
+    if solution.missed is None:
+        return solution
+    targets, _ = near_one(data.targets)
+    bound = row_bound(Moments.of(targets, data.weights), solution.missed)
+    if not too_far(bound, tol):
+        return replace(solution, error_bound=bound)
+    words = "; ".join(filter(None, [solution.reason, far_words(bound)]))
+    return replace(solution, error_bound=bound, converged=False, reason=words)
+
+
+def _kept_where_small(plan: RidgePlan, system: RidgeSystem) -> RidgeSystem:
+    """The system with a matrix that is evaluated once, where it is no larger than a tile and fits the budget."""
+    place, matrix = plan.place, 8 * len(system.data) ** 2
+    if matrix > EVALUATED_ONCE or 2 * matrix > resolve_budget(place.memory_budget, place.device):
+        return system
+    return replace(system, operator=Stored(system.operator.dense()))
+
+
+def _looked_at(plan: RidgePlan, system: RidgeSystem, sample: Sample) -> tuple[RidgeSystem, str]:
+    """The system of a kernel that users bring, after a test that it is positive semi-definite, and what to say.
+
+    The test evaluates the whole matrix. Solvers that would evaluate it again and again are given it, where there is
+    room for another one.
+    """
+    n, place = len(system.data), plan.place
+    budget, matrix = resolve_budget(place.memory_budget, place.device), 8 * n * n
+    if matrix > budget:
+        return system, "the kernel was not tested for positive semi-definiteness: its matrix does not fit"
+    if plan.traits.iterates and 2 * matrix <= budget:
+        system = replace(system, operator=Stored(system.operator.dense(), system.operator.given))
+    require_semidefinite(system.operator, sample.seen.dtype)
+    return system, ""

@@ -1,0 +1,198 @@
+"""What a ridge regression will do and why: decided from settings and a sample before any work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from mercer.core.devices import choose_device, choose_dtype
+from mercer.core.errors import InputError
+from mercer.core.memory import budget_beside, readable, require, resolve_budget
+from mercer.core.progress import Iterations
+from mercer.data.rows import RowSource
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.alpha import checked_alpha
+from mercer.estimators.ridge.settings import RidgeSettings
+from mercer.kernels import Kernel, resolve
+from mercer.kernels.overflow import check_kernel_values
+from mercer.operators.placement import Placement
+from mercer.solvers.choose import choose, landmark_count, landmark_solver
+from mercer.solvers.landmarks import POOL, distinct_rows
+from mercer.solvers.registry import traits_of
+from mercer.solvers.row_blocks import working_bytes
+from mercer.solvers.traits import Traits
+
+FEWEST_SAMPLED = 20_000
+"""Rows of a source that medians and tuning see at least."""
+
+COPY = "a copy of the rows, which the model keeps,"
+HOLD_OUT_FROM = 50
+"""Rows from which a descent holds some out to know when to stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class RidgePlan:
+    """The kernel with its length scales found, alpha (a criterion, a number or one per target), the solver and why.
+
+    `reserved` is the memory that reading parts of a source takes, `n_rows` the number of all rows.
+    """
+
+    settings: RidgeSettings
+    kernel: Kernel
+    alpha: Any
+    solver: str
+    reason: str
+    place: Placement
+    n_rows: int
+    reserved: int = 0
+
+    @property
+    def traits(self) -> Traits:
+        """What is known of the solver."""
+        return traits_of(self.solver)
+
+    def options(self) -> dict[str, Any]:
+        """What an iterative solver is told; nothing for a direct one."""
+        settings, traits = self.settings, self.traits
+        if not traits.iterates:
+            return {}
+        options: dict[str, Any] = {"tol": settings.tol, "seed": settings.seed}
+        if settings.max_iter is not None:
+            options["max_iter"] = settings.max_iter
+        if self.solver == "pcg":
+            options["memory_budget"] = self.place.memory_budget
+        if self.solver == "falkon":
+            options["refine"] = settings.dtype == "auto"
+            options["among_rows"] = isinstance(settings.landmarks, str)
+        what = "relative residual"
+        if traits.stops_early:
+            no_ridge = not isinstance(settings.alpha, str) and not np.any(settings.alpha)
+            options["validation"] = 0.1 if self.n_rows >= HOLD_OUT_FROM and no_ridge else 0.0
+            what = "error on rows held out" if options["validation"] else what
+        return options | {"callback": Iterations(settings.tol, settings.max_iter, what) if settings.verbose else None}
+
+    @property
+    def landmark_budget(self) -> int:
+        """The memory for landmarks beside rows that are read in parts."""
+        device = self.place.device
+        budget = resolve_budget(self.place.memory_budget, device)
+        return budget if device.type != "cpu" else budget - self.reserved
+
+
+def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
+    """The plan for rows in memory."""
+    if settings.client is not None:
+        raise InputError("client= is for rows that are read in parts: wrap arrays in mercer.rows.ArrayRows.")
+    if settings.checkpoint is not None:
+        raise InputError(
+            f"checkpoint={settings.checkpoint!r} is for rows that are read in parts: "
+            "wrap arrays in mercer.rows.ArrayRows."
+        )
+    data, seen = sample.positive()[0], sample.seen
+    alpha = checked_alpha(settings.alpha, seen.n_targets)
+    device, square = device_of(settings, seen), settings.kernel.domain == "matrix"
+    budget = budget_beside(settings.memory_budget, sample.rows.borrowed_bytes, COPY)
+    solver, reason = _chosen(settings, settings.solver, len(data), seen.n_targets, alpha, budget, device)
+    if settings.solver == "auto":
+        if solver == "nystrom" and settings.n_landmarks is None and square:
+            # a matrix has no rows to choose landmarks from: an error that says what would fit
+            choose(len(data), seen.n_targets, alpha, "eigh", budget, device)
+        if solver == "eigenpro" and (kinds := _few_kinds(data, settings, device)):
+            # least squares, which a descent that looks at some rows at a time does not reach
+            solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are different"
+    if traits_of(solver).sums_of != "rows":
+        budget = settings.memory_budget  # rows are not kept
+    place = place_of(settings, solver, seen, budget)
+    return RidgePlan(settings, _resolved(settings, data), alpha, solver, reason, place, len(data))
+
+
+def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> RidgePlan:
+    """The plan for rows that are read in parts; `some` of them show what the kernel needs to know."""
+    alpha = checked_alpha(settings.alpha, source.n_targets)
+    reserved = _reserved(settings, source)
+    solver = _streamed_solver(settings, alpha)
+    device = device_of(settings, some.seen)
+    solver, reason = _chosen(settings, solver, source.n_rows, source.n_targets, alpha, settings.memory_budget, device)
+    if settings.solver == "auto":
+        reason = "chosen because the rows are read in parts"
+    place = place_of(settings, solver, some.seen, settings.memory_budget)
+    kernel = _resolved(settings, some.positive()[0])
+    return RidgePlan(settings, kernel, alpha, solver, reason, place, source.n_rows, reserved)
+
+
+def rows_to_sample(settings: RidgeSettings, source: RowSource) -> int:
+    """Rows of a source that landmarks and parameters are chosen from."""
+    given = settings.n_landmarks
+    m = given if given is not None else landmark_count(source.n_rows, None, "nystrom", settings.memory_budget, "cpu")
+    spread = isinstance(settings.landmarks, str) and settings.landmarks != "uniform"
+    return max(FEWEST_SAMPLED, (POOL if spread else 1) * m)
+
+
+def place_of(settings: RidgeSettings, solver: str, seen: Seen, budget: Any) -> Placement:
+    """Where and in which precision kernel values are found."""
+    if settings.dtype == "auto":
+        single = traits_of(solver).iterates and seen.dtype == torch.float32
+        dtype = torch.float32 if single else torch.float64
+    else:
+        dtype = choose_dtype(settings.dtype)
+    return Placement(device_of(settings, seen), dtype, budget)
+
+
+def device_of(settings: RidgeSettings, seen: Seen) -> torch.device:
+    """Where products run: where the settings say, else where tensors are."""
+    return choose_device(settings.device, torch.empty(0, device=seen.device) if seen.torch_in else None)
+
+
+def _chosen(
+    settings: RidgeSettings, solver: str, n: int, n_targets: int, alpha: Any, budget: Any, device: torch.device
+) -> tuple[str, str]:
+    few = settings.n_landmarks, settings.n_features
+    return choose(n, n_targets, alpha, solver, budget, device, n_landmarks=few[0], n_features=few[1])
+
+
+def _resolved(settings: RidgeSettings, data: Sample) -> Kernel:
+    """The kernel with its length scales found, which does not overflow at the rows."""
+    kernel = resolve(settings.kernel.bind(data.rows.names), data.rows, data.weights, seed=settings.seed)
+    check_kernel_values(kernel, data.rows)
+    return kernel
+
+
+def _few_kinds(data: Sample, settings: RidgeSettings, device: torch.device) -> int | None:
+    """The number of different rows where all of them can be landmarks."""
+    if data.square:
+        return None
+    kinds = len(distinct_rows(data.rows, data.weights)[0])
+    most = landmark_count(len(data), None, "nystrom", settings.memory_budget, device)
+    return kinds if kinds <= most else None
+
+
+def _reserved(settings: RidgeSettings, source: RowSource) -> int:
+    """What reading and working on parts of rows takes; an error where that does not fit."""
+    reading, working = source.reading_bytes, working_bytes(0)
+    advice = "Use a larger memory_budget, or sources with fewer rows_at_once."
+    what = f"working on parts of rows, which takes {readable(reading)} to read,"
+    require(reading + working, resolve_budget(settings.memory_budget), what, advice)
+    return reading + working
+
+
+def _streamed_solver(settings: RidgeSettings, alpha: Any) -> str:
+    if settings.solver == "auto":
+        if settings.n_features is not None:
+            return "random_features"
+        return landmark_solver(settings.n_landmarks or 0, alpha)
+    if traits_of(settings.solver).sums_of == "rows":
+        raise InputError(
+            f"solver={settings.solver!r} needs all rows in memory: pass arrays, or use solver='nystrom', 'falkon' or "
+            "'random_features' for rows that are read in parts."
+        )
+    return settings.solver
+
+
+def continued(plan: RidgePlan, settings: RidgeSettings, sample: Sample) -> RidgePlan:
+    """The plan of an earlier fit for more rows, with the alpha that is asked for now."""
+    alpha = checked_alpha(settings.alpha, sample.seen.n_targets)
+    place = place_of(settings, plan.solver, sample.seen, settings.memory_budget)
+    return replace(plan, settings=settings, alpha=alpha, place=place)

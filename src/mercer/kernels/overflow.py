@@ -1,0 +1,26 @@
+"""Whether a kernel overflows at some rows, asked before a fit starts."""
+
+from __future__ import annotations
+
+import torch
+
+from mercer.core.arrays import Points, checked_values
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import DiagonalPair
+
+CHECKED_ROWS = 2**12
+"""Rows whose kernel values are looked at together."""
+
+
+def check_kernel_values(kernel: Kernel, rows: Points, first: int = 0) -> None:
+    """Raise an error that names the rows with which the kernel overflows: k(x, x) bounds all its values.
+
+    `first` is the number of the first row.
+    """
+    if kernel.domain == "matrix":
+        return
+    for start in range(0, len(rows), CHECKED_ROWS):
+        part = slice(start, start + CHECKED_ROWS)
+        some = rows.take(part)
+        some = Points(some.values.to(torch.float64), some.names) if some.is_tensor else some
+        checked_values(kernel.on(DiagonalPair(some)), "Kernel values", first + start)

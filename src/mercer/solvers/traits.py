@@ -1,0 +1,29 @@
+"""What is to be known of a solver before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Facts of a solver, which the chooser and estimators read.
+
+    Attributes
+    ----------
+    sums_of : what the fitted function is a sum of: "rows" (a coefficient for every row), "landmarks" or "features".
+    matrices : float64 matrices at its peak, of n x n numbers, or for landmarks and features of m x m.
+    iterates : multiplies again and again in the precision of the data, and stops at a tolerance.
+    stops_early : without a ridge it stops where rows held out are predicted best, and has no closed leave-one-out.
+    zero_alpha : takes alpha = 0.
+    path : takes the name of a criterion that searches a path of alphas.
+    merges : further rows can join a finished fit.
+    """
+
+    sums_of: str = "rows"
+    matrices: float = 0.0
+    iterates: bool = False
+    stops_early: bool = False
+    zero_alpha: bool = True
+    path: bool = True
+    merges: bool = False
