@@ -91,19 +91,24 @@ class Inner(TileInput):
 
     def __init__(self, statistic: Statistic, dtype: torch.dtype, sample: Points, factor: float) -> None:
         super().__init__(statistic, dtype)
-        self.width = self.rows(sample).shape[1]
+        rows = self.rows(sample)
+        self.dtype = torch.promote_types(dtype, rows.dtype)  # a warp may ask for more precision
+        self.width = rows.shape[1]
         self.factor = factor
-        self.note = f"product in {dtype_name(dtype)}"
+        self.note = f"product in {dtype_name(self.dtype)}"
 
     def left(self, points: Points) -> Tensor:
-        rows = self.rows(points)
+        rows = self.right(points)
         return rows if self.factor == 1.0 else rows * self.factor
 
     def right(self, points: Points) -> Tensor:
-        return self.rows(points)
+        return self.rows(points).to(self.dtype)
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
-        torch.mm(left, right.T, out=out)
+        tile = out if wide is None or self.dtype == out.dtype else wide
+        torch.mm(left, right.T, out=tile)
+        if tile is not out:
+            out.copy_(tile)
 
 
 class L1Distance(TileInput):
