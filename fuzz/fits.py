@@ -74,14 +74,13 @@ def output(model: Any, X: Any, where: str = "") -> np.ndarray:
     return finite(getattr(model, name)(X), name + where)
 
 
-@np.errstate(all="ignore")
 def scribble(sample: Sample) -> None:
     """Overwrite the caller's arrays, which a fitted model must not notice."""
     for values in (sample.X, sample.y, sample.weights):
         if isinstance(values, np.ndarray) and values.flags.writeable and values.dtype.kind == "f":
-            values *= -0.5
+            values[...] = 7.0
         elif isinstance(values, torch.Tensor) and values.is_floating_point():
-            values.mul_(-0.5)
+            values.fill_(7.0)
 
 
 def check_laws(model: Any, sample: Sample, rng: Rng) -> None:
@@ -105,7 +104,7 @@ def check_far(model: Any, new: Any, rng: Rng) -> None:
     """Far rows give numbers, or an error of ours."""
     if isinstance(new, np.ndarray) and new.dtype.kind == "f":
         factor = float(rng.choice([1e3, 1e10, 1e60, 1e160]))
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             far = new * new.dtype.type(factor)
         if np.isfinite(far).all():
             output(model, far, f" at rows times {factor:g}")

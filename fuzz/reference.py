@@ -104,6 +104,7 @@ class Prediction:
         return bool(np.isfinite(self.values).all() and (self.uncertainty <= 1e-4 * spread).all())
 
 
+@np.errstate(over="ignore")
 def ridge(kernel: Any, X: Array, y: Array, w: Array, alpha: float, new: Array, single: bool) -> Prediction:
     r"""Predictions of ridge regression at new rows, by the dense system of rows of positive weight.
 
@@ -122,6 +123,7 @@ def ridge(kernel: Any, X: Array, y: Array, w: Array, alpha: float, new: Array, s
     return Prediction(cross @ (S * b), reach + len(rows) * error * np.abs(cross).max() * np.abs(S * b).sum())
 
 
+@np.errstate(over="ignore")
 def process(
     kernel: Any, X: Array, y: Array, noise: Any, mean: Any, new: Array
 ) -> tuple[Prediction, Prediction, float | None]:
@@ -209,6 +211,6 @@ def duality_gap(loss: str, setting: float, K: Array, c: Array, y: Array, w: Arra
     value, conjugate = DUALS[loss]
     f = K @ c
     primal = float((w * value(y, f, setting)).sum() + alpha * c @ f)
-    bounds = [2 * alpha * c / w] + [SLOPES[loss](y, f, setting)] * (loss in SLOPES)
+    bounds = [2 * alpha * c / w, *(slope(y, f, setting) for name, slope in SLOPES.items() if name == loss)]
     duals = [(w * conjugate(y, v, setting)).sum() - (w * v) @ K @ (w * v) / (4 * alpha) for v in bounds]
     return primal, primal - float(np.nanmax(duals))
