@@ -222,6 +222,12 @@ def test_a_copy_of_the_rows_counts_in_the_memory_budget():
         KernelRidge("gaussian", memory_budget="44MiB").fit(rows, np.arange(20.0))
 
 
+def test_fits_that_keep_no_rows_need_no_room_for_a_copy():
+    rows = np.random.default_rng(0).normal(size=(20_000, 40))  # 6.1 MiB
+    for model in (KernelRidge("gaussian", solver="nystrom"), KernelRegressor("gaussian", solver="nystrom")):
+        model.set_params(n_landmarks=20, memory_budget="4MiB").fit(rows, rows[:, 0])
+
+
 def test_slices_of_what_is_borrowed_are_borrowed():
     points = Points(torch.ones(4, 2), borrowed=True)
     assert points.take(slice(0, 2)).borrowed

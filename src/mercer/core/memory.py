@@ -105,7 +105,7 @@ def budget_beside(value: Any, taken: int, what: str) -> Any:
     given = parse_budget(value)
     if given is None or not taken:
         return value
-    require(taken + 1, given, what, "Use a larger memory_budget.")
+    require(taken + 1, given, what, "Use a larger memory_budget, or landmarks.")
     return given - taken
 
 

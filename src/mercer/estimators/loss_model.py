@@ -153,7 +153,7 @@ class LossModel(KernelEstimator):
         """The data as the model keeps them, the problem, and why it is solved where it is."""
         self._seen, self._seed = whole.seen, as_seed(self.random_state)
         m = check_landmarks(self.landmarks, self.n_landmarks)
-        n, budget = whole.n_positive, self._budget(whole.rows)
+        n, budget = whole.n_positive, self._budget_if_kept(whole.rows)
         self._where, reason = choose_for_loss(n, self.solver, budget, self._device(), m)
         if self._where != "nystrom":
             whole = replace(whole, rows=self._own(whole.rows))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
-from mercer.core.memory import budget_beside
+from mercer.core.memory import budget_beside, parse_budget
 from mercer.core.report import Report
 from mercer.estimators.common.parameters import check_parameters
 from mercer.files.persistence import save
@@ -79,10 +79,14 @@ class KernelEstimator(BaseEstimator):
         self._budget()
         return rows.owned()
 
-    def _budget(self, rows: Points | None = None) -> Any:
+    def _budget(self) -> Any:
         """The memory budget that is left beside a copy of the rows."""
-        taken = self._copied if rows is None else rows.borrowed_bytes
-        return budget_beside(self.memory_budget, taken, "a copy of the rows, which the model keeps,")
+        return budget_beside(self.memory_budget, self._copied, "a copy of the rows, which the model keeps,")
+
+    def _budget_if_kept(self, rows: Points) -> int | None:
+        """What the memory budget would leave if the model were to keep the rows."""
+        given = parse_budget(self.memory_budget)
+        return None if given is None else max(1, given - rows.borrowed_bytes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ import torch
 
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
-from mercer.core.memory import budget_beside, readable, require, resolve_budget
+from mercer.core.memory import budget_beside, parse_budget, readable, require, resolve_budget
 from mercer.core.progress import Iterations
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
@@ -94,7 +94,8 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
     data, seen = sample.positive()[0], sample.seen
     alpha = checked_alpha(settings.alpha, seen.n_targets)
     device, square = device_of(settings, seen), settings.kernel.domain == "matrix"
-    budget = budget_beside(settings.memory_budget, sample.rows.borrowed_bytes, COPY)
+    given, copy = parse_budget(settings.memory_budget), sample.rows.borrowed_bytes
+    budget = None if given is None else max(1, given - copy)  # if the rows are kept
     solver, reason = _chosen(settings, settings.solver, len(data), seen.n_targets, alpha, budget, device)
     if settings.solver == "auto":
         if solver == "nystrom" and settings.n_landmarks is None and square:
@@ -103,9 +104,8 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
         if solver == "eigenpro" and (kinds := _few_kinds(data, settings, device)):
             # least squares, which a descent that looks at some rows at a time does not reach
             solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are different"
-    if traits_of(solver).sums_of != "rows":
-        budget = settings.memory_budget  # rows are not kept
-    place = place_of(settings, solver, seen, budget)
+    kept = traits_of(solver).sums_of == "rows"
+    place = place_of(settings, solver, seen, budget_beside(settings.memory_budget, copy if kept else 0, COPY))
     return RidgePlan(settings, _resolved(settings, data), alpha, solver, reason, place, len(data))
 
 
