@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_solvers_agree_with_cholesky_or_say_that_they_do_not(alpha, solver, scal
     if model.solver_report_.converged:
         np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(targets).max())
     else:
-        assert "not solved to its tolerance" in str(model.report())
+        assert re.search("not solved to its tolerance|predictions may be off", str(model.report()))
 
 
 @pytest.mark.parametrize("solver", ["eigenpro", "gd"])
@@ -274,7 +275,7 @@ def test_a_solve_that_does_not_converge_says_so_and_stays_finite():
             )
         assert not model.solver_report_.converged
         assert np.isfinite(model.predict(NEW)).all()
-        assert "not solved to its tolerance" in str(model.report())
+        assert re.search("not solved to its tolerance|predictions may be off", str(model.report()))
 
 
 def test_float32_rows_iterate_in_float32_and_still_reach_the_tolerance():

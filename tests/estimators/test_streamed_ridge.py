@@ -114,7 +114,7 @@ def test_a_checkpoint_of_another_fit_or_a_damaged_one_is_refused(tmp_path):
     path = tmp_path / "fit.checkpoint"
     Checkpoint(path, {"rows": {}, "parameters": {}}).save(1, {"gram": torch.ones(1, 1)})
     model = KernelRidge(solver="nystrom", n_landmarks=10, checkpoint=path)
-    with pytest.raises(InputError, match=r"belongs to another fit \(rows, parameters, kernel"):
+    with pytest.raises(InputError, match=r"belongs to another fit \(sums, rows, parameters, kernel"):
         model.fit(ArrayRows(X, y))
     path.write_bytes(b"damaged")
     with pytest.raises(ModelFileError, match=r"fit.checkpoint"):
