@@ -83,7 +83,7 @@ def seen_of(model):
     if isinstance(model, GaussianProcessRegressor):
         found.append(model.predict(at, return_std=True)[1])
         found.append(model.sample_y(at))
-    if isinstance(model, KernelRidge) and model._data is not None and model.solver != "gd":
+    if isinstance(model, KernelRidge) and model._fit.sample is not None and model.solver != "gd":
         found += [model.loo_predictions_, model.label_weights(at)]
     return [np.asarray(values) for values in found]
 
