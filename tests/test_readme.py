@@ -30,7 +30,7 @@ MODULES = [
     ".kernels",
     ".operators",
     ".plots",
-    ".rkhs",
+    ".functions",
     ".rows",
     ".selection",
     ".solvers",

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from mercer import KernelRidge
-from mercer.core.errors import CheckpointError, InputError
+from mercer.core.errors import CheckpointError, InputError, InputTypeError
 from mercer.core.files import replacing
 from mercer.data.checkpoint import Checkpoint
 from mercer.data.rows import ArrayRows
@@ -60,7 +60,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path, mon
         model.fit(ArrayRows(X, y))
     with pytest.raises(InputError, match="is a folder"):
         model.set_params(checkpoint=tmp_path).fit(ArrayRows(X, y))
-    with pytest.raises(InputError, match="give the path of a file"):
+    with pytest.raises(InputTypeError, match="must be the path of a file"):
         model.set_params(checkpoint=3).fit(ArrayRows(X, y))
 
     def read_only(*_, **__):

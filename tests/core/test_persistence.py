@@ -17,8 +17,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from mercer.core import modelfile, persistence
 from mercer.core.errors import InputError, InputTypeError, ModelFileError
+from mercer.files import modelfile, persistence
 from mercer.files.persistence import load, read_model, register, save, write_model
 from mercer.functions import RKHSFunction
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Matern, Precomputed, Spectrum, Subspace

@@ -23,6 +23,7 @@ import mercer
 from mercer import KernelRidge
 from mercer.core.errors import ClusterError, InputError, InputTypeError
 from mercer.engines import DaskEngine, SerialEngine
+from mercer.estimators.ridge.plan import plan_source
 from mercer.kernels import Gaussian
 from mercer.rows import ArrayRows, DaskRows, ParquetRows, npy_rows
 
@@ -234,11 +235,16 @@ def test_a_fit_on_a_cluster_goes_on_from_its_checkpoint(client, tmp_path, monkey
     engine = DaskEngine(client, group_rows=50)
     expected = ridge(**NYSTROM, client=engine).fit(Vanishing(sign)).predict(NEW)
     model = ridge(**NYSTROM, client=engine, checkpoint=path)
-    original = KernelRidge._resolve_kernel
-    monkeypatch.setattr(KernelRidge, "_resolve_kernel", lambda *args: (original(*args), sign.touch()))
-    with pytest.raises(InputError, match="gone"):
-        model.fit(Vanishing(sign))
-    monkeypatch.setattr(KernelRidge, "_resolve_kernel", original)
+
+    def planned(*args):
+        plan = plan_source(*args)
+        sign.touch()
+        return plan
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mercer.estimators.ridge.kernel_ridge.plan_source", planned)
+        with pytest.raises(InputError, match="gone"):
+            model.fit(Vanishing(sign))
     sign.unlink()
     assert path.exists()
     read = []

@@ -117,7 +117,7 @@ def test_probabilities_do_not_depend_on_the_other_rows(iris, monkeypatch):
         whole = model.predict_proba(rows)
         np.testing.assert_allclose(model.predict_proba(rows[3:5]), whole[3:5], atol=1e-12)
         with monkeypatch.context() as patch:
-            patch.setattr("mercer.processes.laplace_posterior.LARGEST_TILE", 8 * len(rows) * 20)
+            patch.setattr("mercer.processes.posterior.LARGEST_TILE", 8 * len(rows) * 20)
             np.testing.assert_allclose(model.predict_proba(rows), whole, atol=1e-12)
 
 
@@ -271,7 +271,7 @@ def test_five_hundred_features_and_two_rows():
 def test_what_does_not_fit_is_refused_with_what_would():
     with pytest.raises(MemoryBudgetError, match=r"60 rows and 2 classes, 5 matrices .* At most \d+ rows fit"):
         GaussianProcessClassifier(memory_budget="100KiB").fit(X, y)
-    with pytest.raises(MemoryBudgetError, match="At most 50 rows fit"):
+    with pytest.raises(MemoryBudgetError, match="At most 49 rows fit"):
         fixed(memory_budget=8 * 4 * 50**2).fit(X, y)
 
 

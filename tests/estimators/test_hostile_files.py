@@ -28,10 +28,10 @@ from mercer import (
     load,
 )
 from mercer.cli.model import TableModel
-from mercer.core import modelfile
 from mercer.core.errors import InputError, MercerError, ModelFileError
 from mercer.data.rows import ArrayRows
 from mercer.estimators.common.saved_params import PARAMS, PLACE
+from mercer.files import modelfile
 from mercer.files.persistence import _registry, read_model
 from mercer.kernels import Gaussian, Matern, Periodic, Precomputed, Spectrum, Subspace
 from mercer.processes import Gamma, LogNormal

@@ -22,7 +22,7 @@ DRIVER = """
     import json, os, pathlib, random, signal, sys, time, warnings
     import numpy as np, torch
     from mercer import KernelRidge
-    from mercer.core import checkpoint
+    from mercer.data import checkpoint
     from mercer.data.rows import ParquetRows
 
     warnings.simplefilter("ignore")

@@ -154,11 +154,11 @@ def _c_library() -> Any:
 def readable(size: float) -> str:
     """A number of bytes for people.
 
-    >>> readable(300), readable(2**20), readable(3.5e9)
-    ('300 B', '1.0 MiB', '3.3 GiB')
+    >>> readable(300), readable(2**20), readable(3.5e9), readable(2**30 - 1)
+    ('300 B', '1.0 MiB', '3.3 GiB', '1.0 GiB')
     """
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
+        if size < 1000:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"

@@ -21,6 +21,7 @@ def feature_block(
 
     .. math:: \sum_i w_i (\varphi(x_i) \cdot c - y_i)^2 + \alpha |c|^2.
 
+    >>> import torch
     >>> from mercer.kernels import Gaussian
     >>> from mercer.solvers.nystrom import NystromSums
     >>> X = Points(torch.linspace(0, 3, 50).unsqueeze(1).double())

@@ -118,6 +118,7 @@ def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> Rid
     solver, reason = _chosen(settings, solver, source.n_rows, source.n_targets, alpha, settings.memory_budget, device)
     if settings.solver == "auto":
         reason = "chosen because the rows are read in parts"
+    settings = replace(settings, client=None)  # a connection is of now and here
     place = place_of(settings, solver, some.seen, settings.memory_budget)
     kernel = _resolved(settings, some.positive()[0])
     return RidgePlan(settings, kernel, alpha, solver, reason, place, source.n_rows, reserved)
