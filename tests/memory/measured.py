@@ -6,12 +6,15 @@ import ctypes
 import gc
 import multiprocessing
 import re
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+STATUS = Path("/proc/self/status")
+OFTEN = 0.001
+"""Seconds between two looks. The system's own peak counts pages of files too, which it takes away and brings back."""
 
 
 def peaks_of(case: Callable[..., Any], *values: Any) -> list[int]:
@@ -40,13 +43,31 @@ def _measured(case: Callable[..., Any], values: tuple[Any, ...]) -> list[int]:
     steps = case(*values)
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    before, peaks = _bytes("VmRSS") - _bytes("RssFile"), []
+    before, peaks = _anonymous(), []
     for step in steps:
-        RESET.write_text("5")  # the peak is counted from here
-        step()
-        peaks.append(_bytes("VmHWM") - _bytes("RssFile") - before)
+        with _Watched() as watched:
+            step()
+        peaks.append(watched.peak - before)
     return peaks
 
 
-def _bytes(field: str) -> int:
-    return 1024 * int(re.search(field + r":\s+(\d+)", STATUS.read_text())[1])  # type: ignore[index]
+class _Watched:
+    """Looks at the anonymous memory of this process, often, while work goes on."""
+
+    def __enter__(self) -> _Watched:
+        self.peak, self._ended = _anonymous(), threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(OFTEN):
+            self.peak = max(self.peak, _anonymous())
+
+
+def _anonymous() -> int:
+    return 1024 * int(re.search(r"RssAnon:\s+(\d+)", STATUS.read_text())[1])  # type: ignore[index]
