@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -113,7 +115,9 @@ def test_no_alpha_and_no_scale_makes_the_fit_explode(kernel, alpha):
 
 def test_an_alpha_below_the_rounding_of_the_sums_is_reported():
     blocks, K_mm = problem(Gaussian(2.0), m=100)
-    assert "below the rounding error" in NystromSums.of(blocks).solve(K_mm, 1e-12).reason
+    found = NystromSums.of(blocks).solve(K_mm, 1e-12)
+    assert re.search("below the rounding error|may be off by", found.reason)  # processors round differently
+    assert not found.converged
     assert NystromSums.of(blocks).solve(K_mm, 10.0).reason == ""
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from mercer.core.report import Report, make_report
 from mercer.estimators.ridge.fit import RidgeFit
+from mercer.estimators.ridge.left_out import with_left_out
 from mercer.solvers.error_bound import far_words, too_far
 
 CRITERIA = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
@@ -26,7 +27,7 @@ def ridge_report(fit: RidgeFit, n_features: int | None) -> Report:
     chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
     lines.append(("alpha", f"{_numbers(fit.given_alpha)} ({chosen})"))
     if path is not None and fit.sample is not None and not fit.plan.traits.stops_early:
-        lines.append(("loo error", _numbers(_loo_error(fit)) + " (root mean square)"))
+        lines.append(("loo error", _numbers(_loo_error(with_left_out(fit))) + " (root mean square)"))
     elif path is not None and path.criterion == "loo":
         lines.append(("loo error", _numbers(path.errors.amin(0).sqrt().cpu().numpy()) + " (root mean square)"))
     lines.append(("solver", str(fit.report)))
