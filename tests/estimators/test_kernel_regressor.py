@@ -113,7 +113,7 @@ def test_crossings_are_counted_and_reported():
     y = rng.normal(size=40)
     levels = np.linspace(0.4, 0.6, 9).tolist()
     model = KernelRegressor(Gaussian(0.03), loss="quantile", quantiles=levels, alpha=0.3).fit(X, y)
-    raw = model._columns(model._data.rows).numpy()
+    raw = model.function_(X)
     assert model.n_crossings_ == (np.diff(raw, axis=1) < -1e-9).any(1).sum()
     assert bool(model.n_crossings_) == any("crossed" in concern for concern in model.report().concerns)
 

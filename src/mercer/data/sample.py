@@ -85,3 +85,16 @@ class Sample:
         if self.square:
             rows = Points(rows.values[:, index])
         return replace(self, rows=rows, targets=self.targets[index], weights=self.weights[index]), index
+
+
+def spread(values: Tensor, places: Tensor | None, n_rows: int) -> Tensor:
+    """Values of the rows of positive weight, with zeros for the others.
+
+    >>> spread(torch.ones(1), torch.tensor([1]), 3), spread(torch.ones(1), None, 1)
+    (tensor([0., 1., 0.]), tensor([1.]))
+    """
+    if places is None:
+        return values
+    full = values.new_zeros(n_rows, *values.shape[1:])
+    full[places.to(values.device)] = values
+    return full

@@ -15,7 +15,7 @@ from mercer.solvers.factor import inverse_diagonal, solve_factored
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.newton import Minimum
-from mercer.solvers.objective import Objective
+from mercer.solvers.objective import Known, Objective
 
 SMOOTHING = 1e-3
 """The width to which kinks are smoothed, in units of the mean of k(x, x)."""
@@ -27,7 +27,7 @@ FLAT = 1e-8
 """Curvatures below this share of the largest are left out of the system."""
 
 
-def approximate_loo(span: Any, objective: Objective, found: Minimum) -> Tensor:
+def approximate_loo(span: Any, objective: Objective, found: Minimum | Known) -> Tensor:
     r"""For each row the prediction of the model fitted without one unit of its weight, to first order,
 
     .. math:: f_{-i} = f_i + \frac{a_i\, g_i}{1 - h_i a_i}, \qquad a_i = \big[(2 \alpha K^{-1} + H)^{-1}\big]_{ii},

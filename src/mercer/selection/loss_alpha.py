@@ -18,7 +18,7 @@ from mercer.solvers.few_span import FewSpan
 from mercer.solvers.landmarks import row_keys
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
-from mercer.solvers.objective import Objective
+from mercer.solvers.objective import Known, Objective
 
 FOLDS = 5
 MOST_MULTIPLICATIONS = 3e10
@@ -61,7 +61,7 @@ def fold_numbers(X: Points, y: Tensor, weights: Tensor | None = None, folds: int
 
 
 def left_out(
-    span: Any, objective: Objective, found: Minimum, folds: Callable[[], Tensor], options: dict[str, Any]
+    span: Any, objective: Objective, found: Minimum | Known, folds: Callable[[], Tensor], options: dict[str, Any]
 ) -> LeftOut:
     """Predictions for rows left out, by approximate leave-one-out where that is accurate and cheap, else by folds."""
     if not isinstance(objective.loss, PiecewiseLinear) and objective.loss.convex and _is_cheap(span, objective):
@@ -69,7 +69,9 @@ def left_out(
     return LeftOut(cross_validated(span, objective, found, folds(), options), "folds")
 
 
-def cross_validated(span: Any, objective: Objective, warm: Minimum | None, folds: Tensor, options: Any) -> Tensor:
+def cross_validated(
+    span: Any, objective: Objective, warm: Minimum | Known | None, folds: Tensor, options: Any
+) -> Tensor:
     """For each row the prediction of a fit to the other folds: one in which the rows of its own have no weight."""
     folds = folds.to(span.device)
     weights = torch.ones(span.n).to(span.device).double() if objective.weights is None else objective.weights

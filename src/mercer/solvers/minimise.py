@@ -10,7 +10,7 @@ from torch import Tensor
 from mercer.losses import PiecewiseLinear
 from mercer.solvers.dual import Dual
 from mercer.solvers.newton import ROUNDING, Minimum, Newton
-from mercer.solvers.objective import Objective, Span
+from mercer.solvers.objective import Known, Objective, Span
 
 COARSE = 1e-4
 """Accuracy of the first, cheap minimum with a low-rank copy of the Gram matrix."""
@@ -19,7 +19,7 @@ COARSE = 1e-4
 def minimise(
     span: Span,
     objective: Objective,
-    warm: Minimum | None = None,
+    warm: Minimum | Known | None = None,
     *,
     tol: float = 1e-8,
     max_iter: int | None = None,

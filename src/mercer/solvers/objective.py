@@ -85,6 +85,19 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
+class Known:
+    """A function of a span that is known from before: coefficients, intercept, values at the rows, dual variables.
+
+    With the intercept in the values, (n, t); dual variables are None where a loss has none.
+    """
+
+    value: Tensor
+    intercept: Tensor
+    fitted: Tensor
+    dual: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Objective:
     r"""The function to minimise,
 

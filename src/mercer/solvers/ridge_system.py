@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.data.sample import Sample
+from mercer.data.sample import Sample, spread
 from mercer.operators import Weighted
 
 
@@ -56,8 +56,4 @@ class RidgeSystem:
 
     def spread(self, values: Tensor) -> Tensor:
         """Values of the rows of positive weight, with zeros for the others."""
-        if self.places is None:
-            return values
-        full = values.new_zeros(self.n_rows, *values.shape[1:])
-        full[self.places.to(values.device)] = values
-        return full
+        return spread(values, self.places, self.n_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.data.sample import Sample
 
 
 def encoded(y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -71,3 +73,18 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
             raise InputError(f"class_weight[{label!r}]={weight!r}: must be a number >= 0.")
         result[known[label]] = weight
     return result
+
+
+def with_class_weights(sample: Sample, class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> Sample:
+    """A sample with class weights in the weights of its rows; an error where fewer than two classes have weight."""
+    by_class = class_weights(class_weight, classes, codes, sample.weights)
+    if (by_class != 1).any():
+        own = torch.ones(len(codes), dtype=torch.float64) if sample.weights is None else sample.weights
+        sample = replace(sample, weights=own * torch.from_numpy(by_class[codes]))
+    seen = codes if sample.weights is None else codes[(sample.weights > 0).numpy()]
+    if len(np.unique(seen)) < 2:
+        raise InputError(
+            f"y has one class, {classes.tolist()[seen[0]]!r}, among the rows that have weight: a "
+            "classifier needs at least two classes."
+        )
+    return sample

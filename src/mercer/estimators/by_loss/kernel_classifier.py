@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import checked_values, restore
+from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.data.sample import Sample
-from mercer.estimators.classifier_plot import classifier_plot
-from mercer.estimators.common.base import all_or_nothing
-from mercer.estimators.common.calibration import Calibration, calibrate
-from mercer.estimators.common.labels import class_weights, decoded, encoded
+from mercer.estimators.by_loss.classifier_plot import regions_plot, reliability_plot
+from mercer.estimators.by_loss.fit import LossFit
+from mercer.estimators.by_loss.plan import plan_loss
+from mercer.estimators.by_loss.probabilities import probabilities
+from mercer.estimators.by_loss.report import classifier_report
+from mercer.estimators.by_loss.settings import LossSettings
+from mercer.estimators.by_loss.solving import solve_loss
+from mercer.estimators.by_loss.state import classifier_from_state, classifier_state
+from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.labels import decoded, encoded, with_class_weights
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
-from mercer.estimators.loss_model import LossModel
-from mercer.estimators.loss_report import classifier_report
-from mercer.estimators.loss_state import classifier_from_state, classifier_state
 from mercer.files.persistence import register
-from mercer.kernels import as_kernel
-from mercer.losses import Loss, Multinomial, PiecewiseLinear, Squared, get_loss
-from mercer.solvers.newton import Minimum
-from mercer.solvers.objective import Objective
-
-LOSSES = ("logistic", "hinge", "squared_hinge", "squared")
-
-
-@dataclass(eq=False)
-class Later:
-    """Something that is found when it is first asked for."""
-
-    value: Calibration | None = None
+from mercer.functions import RKHSFunction
+from mercer.kernels import Kernel
 
 
 @register
-class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
+class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     r"""Classification in the RKHS of a kernel: finds the f and, with ``fit_intercept``, the b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
@@ -93,6 +83,11 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     0.97 [[0.98 0.01 0.  ]]
     """
 
+    classes_: np.ndarray
+    kernel_: Kernel
+    dual_coef_: Any
+    _fit: LossFit
+
     def __init__(
         self,
         kernel: Any = "laplace",
@@ -131,25 +126,16 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
-        kernel = as_kernel(self.kernel)
-        loss = self._checked_loss()
+        settings = LossSettings.of_classifier(self.get_params(deep=False))
         classes, codes = encoded(y)
-        whole = checked_sample(self, kernel, X, codes.astype(np.float64), sample_weight)
-        whole = self._weighted(whole, classes, codes)
-        self.classes_ = classes
-        self._calibration = Later()
-        calibrated = loss.name != "logistic"
-        problem, _, out = self._fit(kernel, whole, self._objectives, need_left_out=calibrated)
-        if calibrated and out is not None:
-            decisions = torch.cat([part.fitted for part in out], dim=1)
-            self._calibration.value = self._calibrated(problem.data, decisions)
-        self._keep_support()
-        return self
+        sample = checked_sample(self, settings.kernel, X, codes.astype(np.float64), sample_weight)
+        sample = with_class_weights(sample, settings.class_weight, classes, codes)
+        return self._keep(solve_loss(plan_loss(settings, sample, classes), sample))
 
     def decision_function(self, X: Any) -> Any:
         """Decisions of shape (m,) for two classes, positive for the second, else (m, classes)."""
         values = self._decisions(X)
-        return self._floating(values[:, 0] if values.shape[1] == 1 else values, X)
+        return _given_back(values[:, 0] if values.shape[1] == 1 else values, X)
 
     def predict(self, X: Any) -> Any:
         """The most likely class of each row."""
@@ -165,113 +151,66 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossModel):
         called. The most likely class is always that of `predict`: of two classes, near the boundary where the sigmoid
         would say otherwise, both have probability one half.
         """
-        values = self._decisions(X)
-        if self._checked_loss().name != "logistic":
-            return self._floating(self._found_calibration()(values), X)
-        if values.shape[1] == 1:
-            return self._floating(torch.cat([torch.sigmoid(-values), torch.sigmoid(values)], dim=1), X)
-        return self._floating(torch.softmax(values, 1), X)
+        decisions = self._decisions(X)
+        return _given_back(probabilities(self._fit, decisions), X)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities."""
         p = self.predict_proba(X)
         return p.log() if isinstance(p, Tensor) else np.log(p)
 
+    @property
+    def function_(self) -> RKHSFunction:
+        """The fitted function without its intercept, an element of the RKHS."""
+        check_is_fitted(self)
+        return RKHSFunction(self.kernel_, Points(self._fit.function.centres.values), self.dual_coef_)
+
+    @property
+    def support_(self) -> np.ndarray:
+        """The rows with a coefficient other than zero, for a loss with kinks and a coefficient for every row."""
+        check_is_fitted(self)
+        return self._fit.support
+
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         check_is_fitted(self)
-        return classifier_report(self)
+        return classifier_report(self._fit, getattr(self, "n_features_in_", None))
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Draw the regions of the classes for two features, else how reliable the probabilities are at X, y."""
         check_is_fitted(self)
-        return classifier_plot(self, X, y, ax)
-
-    def _checked_loss(self) -> Loss:
-        if isinstance(self.loss, str) and self.loss not in LOSSES:
-            known = ", ".join(map(repr, LOSSES))
-            raise InputError(f"loss={self.loss!r}: choose one of {known}, or give a mercer.losses.Loss.")
-        return get_loss(self.loss)
-
-    def _weighted(self, whole: Sample, classes: np.ndarray, codes: np.ndarray) -> Sample:
-        """The data with class weights in the weights of rows, and at least two classes."""
-        by_class = class_weights(self.class_weight, classes, codes, whole.weights)
-        if (by_class != 1).any():
-            own = torch.ones(len(codes), dtype=torch.float64) if whole.weights is None else whole.weights
-            whole = replace(whole, weights=own * torch.from_numpy(by_class[codes]))
-        seen = codes if whole.weights is None else codes[(whole.weights > 0).numpy()]
-        if len(np.unique(seen)) < 2:
-            raise InputError(
-                f"y has one class, {classes.tolist()[seen[0]]!r}, among the rows that have weight: a "
-                "classifier needs at least two classes."
-            )
-        return whole
-
-    def _objectives(self, data: Sample, alpha: float) -> list[Objective]:
-        loss, t, device = self._checked_loss(), len(self.classes_), self._device()
-        codes = data.targets[:, 0].to(device)
-        weights = None if data.weights is None else data.weights.to(device)
-        if t > 2 and loss.name == "logistic":
-            return [Objective(Multinomial(), codes, alpha, weights, self.fit_intercept, t)]
-        signs = _signs(codes, t)
-        if isinstance(loss, Squared):
-            return [Objective(loss, signs, alpha, weights, self.fit_intercept, signs.shape[1])]
-        return [Objective(loss, column, alpha, weights, self.fit_intercept) for column in signs.split(1, dim=1)]
-
-    def _keep_support(self) -> None:
-        self._kinked = isinstance(self._checked_loss(), PiecewiseLinear)
-
-    def _calibrated(self, data: Sample, decisions: Tensor) -> Calibration:
-        return calibrate(decisions, data.targets[:, 0], data.weights)
-
-    def _found_calibration(self) -> Calibration:
-        """The calibration, found when it is first needed."""
-        if self._calibration.value is None:
-            if self._data is None:
-                raise InputError("predict_proba: the model keeps no training rows to calibrate with.")
-            data, places = self._data.positive()
-            problem = self._problem(data, places, len(self._data.rows), self._data.rows)
-            minima, first = [], 0
-            objectives = self._objectives(data, self.alpha_)
-            for objective in objectives:
-                columns = slice(first, first + objective.outputs)
-                first = columns.stop
-                c = self._coef[:, columns] if places is None else self._coef[places][:, columns]
-                fitted = problem.span.values(c.to(problem.span.device)) + self._intercept[columns]
-                minima.append(
-                    Minimum(
-                        solver="",
-                        converged=True,
-                        residual=0.0,
-                        value=c,
-                        intercept=self._intercept[columns],
-                        fitted=fitted,
-                        objective=0.0,
-                        dual=c,
-                    )
-                )
-            out = self._left_out(problem, minima, objectives)
-            self._calibration.value = self._calibrated(data, torch.cat([part.fitted for part in out], dim=1))
-        return self._calibration.value
+        if (X is None) != (y is None):
+            raise InputError("plot(X, y): give both, or neither for the training rows.")
+        if getattr(self, "n_features_in_", None) != 2:
+            given = None if X is None else (y, self.predict_proba(X))
+            return reliability_plot(self._fit, given, ax=ax)
+        names = getattr(self, "feature_names_in_", ("first feature", "second feature"))
+        return regions_plot(self._fit, None if X is None else (X, y), names=names, ax=ax)
 
     def _decisions(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        return self._columns(checked_rows(self, self.kernel_, X))
+        return self._fit.values(checked_rows(self, self.kernel_, X))
 
-    def _floating(self, values: Tensor, X: Any) -> Any:
-        """As the caller's kind of array, in the precision of X."""
-        values = values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values
-        return restore(checked_values(values, "Predictions"), X)
+    def _keep(self, fit: LossFit, *, warn: bool = True) -> Self:
+        """Make a fit the state of the estimator."""
+        if warn:
+            warn_if_not_converged("KernelClassifier", fit.report)
+        assert fit.plan.classes is not None
+        self._fit, self.classes_ = fit, fit.plan.classes
+        for name, value in fit.attributes().items():
+            setattr(self, name, value)
+        return self
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return classifier_state(self)
+        return classifier_state(self, self._fit)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        return classifier_from_state(cls, meta, arrays)
+        model, fit = classifier_from_state(cls, meta, arrays)
+        return model._keep(fit, warn=False)
 
 
-def _signs(codes: Tensor, t: int) -> Tensor:
-    """Labels -1 and 1: one column for two classes, else one for each."""
-    wanted = torch.arange(1, 2) if t == 2 else torch.arange(t)
-    return torch.where(codes.unsqueeze(1) == wanted.to(codes), 1.0, -1.0).to(torch.float64)
+def _given_back(values: Tensor, X: Any) -> Any:
+    """As the caller's kind of array, in the precision of a tensor."""
+    values = values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values
+    return restore(checked_values(values, "Predictions"), X)

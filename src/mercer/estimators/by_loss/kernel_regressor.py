@@ -7,33 +7,33 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.data.sample import Sample
-from mercer.estimators.common.base import all_or_nothing
-from mercer.estimators.common.samples import checked_rows, checked_sample
+from mercer.estimators.by_loss.fit import LossFit
+from mercer.estimators.by_loss.plan import plan_loss
+from mercer.estimators.by_loss.quantiles import quantile_score
+from mercer.estimators.by_loss.regressor_plot import regressor_plot
+from mercer.estimators.by_loss.report import regressor_report
+from mercer.estimators.by_loss.settings import LossSettings
+from mercer.estimators.by_loss.solving import solve_loss
+from mercer.estimators.by_loss.state import regressor_from_state, regressor_state
+from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.samples import checked_rows, checked_sample, only_feature
 from mercer.estimators.common.scores import ScoreMixin, on_host
-from mercer.estimators.loss_model import LossModel
-from mercer.estimators.loss_report import regressor_report
-from mercer.estimators.loss_state import regressor_from_state, regressor_state
-from mercer.estimators.regressor_plot import regressor_plot
 from mercer.files.persistence import register
-from mercer.kernels import as_kernel
-from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
-from mercer.solvers.objective import Objective
-
-LOSSES = ("squared", "huber", "quantile", "epsilon_insensitive")
+from mercer.functions import RKHSFunction
+from mercer.kernels import Kernel
 
 
 @register
-class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
+class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
     r"""Regression in the RKHS of a kernel with any loss: finds the f and, with ``fit_intercept``, the b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
@@ -87,6 +87,11 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
     ((1, 3), 0.9)
     """
 
+    kernel_: Kernel
+    dual_coef_: Any
+    quantiles_: tuple[float, ...] | None
+    _fit: LossFit
+
     def __init__(
         self,
         kernel: Any = "laplace",
@@ -129,103 +134,72 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossModel):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,)."""
-        kernel = as_kernel(self.kernel)
-        losses = self._losses()
-        whole = checked_sample(self, kernel, X, y, sample_weight)
-        if whole.targets.shape[1] != 1:
-            raise InputError(f"y has {whole.targets.shape[1]} columns; KernelRegressor has one target.")
-        if not whole.one_target:
+        settings = LossSettings.of_regressor(self.get_params(deep=False))
+        sample = checked_sample(self, settings.kernel, X, y, sample_weight)
+        if sample.targets.shape[1] != 1:
+            raise InputError(f"y has {sample.targets.shape[1]} columns; KernelRegressor has one target.")
+        if not sample.one_target:
             words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
             warnings.warn(words, DataConversionWarning, stacklevel=3)
-            whole = replace(whole, one_target=True)
-        kinked = isinstance(losses[0], PiecewiseLinear)
-        scale = float(whole.targets.std(correction=0)) if kinked else 1.0
-        _, minima, _ = self._fit(kernel, whole, self._objectives, scale=scale if scale > 0 else 1.0)
-        self.quantiles_ = self._checked_quantiles()
-        fitted = torch.cat([found.fitted for found in minima], dim=1)
-        self.n_crossings_ = int((fitted.diff(dim=1) < -1e-9 * max(1.0, scale)).any(1).sum())
-        self._keep_support()
-        return self
+            sample = replace(sample, one_target=True)
+        return self._keep(solve_loss(plan_loss(settings, sample), sample))
 
     def predict(self, X: Any) -> Any:
         """Predictions of shape (m,), or (m, quantiles) for a list of quantiles."""
         check_is_fitted(self)
         rows = checked_rows(self, self.kernel_, X)
-        values = self._sorted(rows)
+        values = self._fit.predictions(rows)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions; for quantiles 1 minus the loss relative to that of the constant quantiles of y."""
+        check_is_fitted(self)
         if self.quantiles_ is None:
             return super().score(X, y, sample_weight)
-        target = np.asarray(on_host(y), dtype=np.float64).reshape(-1, 1)
+        target = np.asarray(on_host(y), dtype=np.float64).reshape(-1)
         predicted = np.asarray(on_host(self.predict(X))).reshape(len(target), -1)
         given = np.ones(len(target)) if sample_weight is None else on_host(sample_weight)
-        weights = np.asarray(given, dtype=np.float64)
-        levels = np.asarray(self.quantiles_)
+        return quantile_score(self.quantiles_, target, predicted, np.asarray(given, dtype=np.float64))
 
-        def loss(values: np.ndarray) -> float:
-            below = target - values
-            return float((weights @ np.where(below > 0, levels * below, (levels - 1) * below)).sum())
+    @property
+    def function_(self) -> RKHSFunction:
+        """The fitted function without its intercept, an element of the RKHS."""
+        check_is_fitted(self)
+        return RKHSFunction(self.kernel_, Points(self._fit.function.centres.values), self.dual_coef_)
 
-        order = target[:, 0].argsort()
-        reached = weights[order].cumsum()
-        constant = target[order[np.searchsorted(reached, levels * reached[-1])], 0]
-        return 1.0 - loss(predicted) / max(loss(np.tile(constant, (len(target), 1))), 1e-300)
+    @property
+    def support_(self) -> np.ndarray:
+        """The rows with a coefficient other than zero, for a loss with kinks and a coefficient for every row."""
+        check_is_fitted(self)
+        return self._fit.support
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         check_is_fitted(self)
-        return regressor_report(self)
+        return regressor_report(self._fit, getattr(self, "n_features_in_", None))
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Draw the functions for one feature, else predicted against actual values."""
         check_is_fitted(self)
-        return regressor_plot(self, X, y, ax)
+        if (X is None) != (y is None):
+            raise InputError("plot(X, y): give both, or neither for the training rows.")
+        given = None if X is None else (X, y, self.predict(X))
+        return regressor_plot(self._fit, given, feature=only_feature(self), ax=ax)
 
-    def _losses(self) -> list[Loss]:
-        """One loss for each column of predictions."""
-        if isinstance(self.loss, str) and self.loss not in LOSSES:
-            known = ", ".join(map(repr, LOSSES))
-            raise InputError(f"loss={self.loss!r}: choose one of {known}, or give a mercer.losses.Loss.")
-        levels = self._checked_quantiles()
-        if levels is not None:
-            return [Quantile(level) for level in levels]
-        parameters = {"huber": {"delta": self.delta}, "epsilon_insensitive": {"epsilon": self.epsilon}}
-        return [get_loss(self.loss, **(parameters.get(self.loss, {}) if isinstance(self.loss, str) else {}))]
-
-    def _checked_quantiles(self) -> tuple[float, ...] | None:
-        if self.loss != "quantile":
-            return None
-        try:
-            levels = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise InputTypeError(f"quantiles={self.quantiles!r}: give numbers between 0 and 1.") from error
-        if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
-            raise InputError(f"quantiles={self.quantiles!r}: give numbers between 0 and 1.")
-        if (np.diff(levels) <= 0).any():
-            raise InputError(f"quantiles={self.quantiles!r}: give them in ascending order, each once.")
-        return tuple(levels.tolist())
-
-    def _objectives(self, data: Sample, alpha: float) -> list[Objective]:
-        device = self._device()
-        weights = None if data.weights is None else data.weights.to(device)
-        targets = data.targets.to(device)
-        return [Objective(loss, targets, alpha, weights, self.fit_intercept) for loss in self._losses()]
-
-    def _keep_support(self) -> None:
-        self._kinked = isinstance(self._losses()[0], PiecewiseLinear)
-
-    def _sorted(self, rows: Points) -> Tensor:
-        values = self._columns(rows)
-        if self.quantiles_ is not None and np.ndim(self.quantiles):
-            return values.sort(dim=1).values
-        return values[:, 0]
+    def _keep(self, fit: LossFit, *, warn: bool = True) -> Self:
+        """Make a fit the state of the estimator."""
+        if warn:
+            warn_if_not_converged("KernelRegressor", fit.report)
+        self._fit, self.quantiles_, self.n_crossings_ = fit, fit.plan.settings.quantiles, fit.crossings
+        for name, value in fit.attributes().items():
+            setattr(self, name, value)
+        return self
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return regressor_state(self)
+        return regressor_state(self, self._fit)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        return regressor_from_state(cls, meta, arrays)
+        model, fit = regressor_from_state(cls, meta, arrays)
+        return model._keep(fit, warn=False)

@@ -1,0 +1,100 @@
+"""A fit with any loss: the functions, and how they were found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points, checked_values
+from mercer.core.results import SolverReport
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.by_loss.plan import LossPlan
+from mercer.functions.sums import KernelSum
+from mercer.selection import AlphaPath
+from mercer.selection.calibration import Calibration
+
+ZERO = 1e-9
+"""Coefficients below this share of the largest are none."""
+
+
+@dataclass(eq=False)
+class Later:
+    """A calibration that is found when it is first asked for."""
+
+    value: Calibration | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LossFit:
+    """What a fit knows.
+
+    Attributes
+    ----------
+    plan : what was done; its kernel has every parameter found.
+    seen : what is remembered of the rows.
+    function, intercept : the fitted functions, side by side, and what is added to each.
+    alpha : the one given or chosen.
+    objective : the least value found, summed over separate problems.
+    report : how it was found.
+    path : how alpha was chosen, or None.
+    sample : all rows, where each has a coefficient; else None.
+    crossings : rows at which quantiles crossed.
+    calibration : probabilities of decisions, for losses that have none of their own.
+    """
+
+    plan: LossPlan
+    seen: Seen
+    function: KernelSum
+    intercept: Tensor
+    alpha: float
+    objective: float
+    report: SolverReport
+    path: AlphaPath | None = None
+    sample: Sample | None = None
+    crossings: int = 0
+    calibration: Later = field(default_factory=Later)
+
+    def values(self, rows: Points) -> Tensor:
+        """The fitted functions at the rows with their intercepts, (m, t), in float64."""
+        values = self.function.values(rows, self.plan.place).to(torch.float64)
+        return checked_values(values + self.intercept.to(values.device), "Predictions")
+
+    def predictions(self, rows: Points) -> Tensor:
+        """The values of a regression, (m,), or (m, t) for a list of quantiles: in ascending order at every row."""
+        values = self.values(rows)
+        return values.sort(dim=1).values if self.plan.settings.in_columns else values[:, 0]
+
+    @property
+    def support(self) -> np.ndarray:
+        """The rows with a coefficient other than zero, for a loss with kinks and a coefficient for every row."""
+        if not self.plan.settings.kinked:
+            raise AttributeError("support_ is for losses with kinks: a smooth one has a coefficient for every row.")
+        if not self.plan.keeps_rows:
+            raise AttributeError("support_: solver='nystrom' has coefficients for landmarks, the rows of X_fit_.")
+        size = self.function.coef.abs()
+        return (size > ZERO * size.max()).any(1).nonzero().squeeze(1).cpu().numpy()
+
+    def attributes(self) -> dict[str, Any]:
+        """What users see of it, by name."""
+        intercept = self._given_back(self.intercept.unsqueeze(0)).reshape(-1)
+        return {
+            "kernel_": self.plan.kernel,
+            "alpha_": self.alpha,
+            "lambda_": self.alpha / self.seen.total_weight,
+            "alpha_path_": self.path,
+            "dual_coef_": self._given_back(self.function.coef),
+            "intercept_": float(intercept[0]) if len(intercept) == 1 else intercept,
+            "X_fit_": self.seen.rows_given_back(self.function.centres),
+            "objective_": self.objective,
+            "solver_report_": self.report,
+            "n_iter_": max(1, self.report.iterations),
+        }
+
+    def _given_back(self, values: Tensor) -> Any:
+        """As the caller's kind of array, one-dimensional where there is one column."""
+        values = values.squeeze(1) if values.shape[1] == 1 else values
+        return values.to(self.seen.device) if self.seen.torch_in else values.detach().cpu().numpy()

@@ -1,0 +1,84 @@
+"""What a fit with any loss will do and why: decided from settings and a sample before any work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.core.errors import InputError
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.by_loss.settings import LossSettings
+from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
+from mercer.kernels import Kernel, resolve
+from mercer.kernels.overflow import check_kernel_values
+from mercer.operators.placement import Placement
+from mercer.solvers.choose import choose_for_loss
+from mercer.solvers.system import SMALLEST_ALPHA
+
+
+@dataclass(frozen=True, eq=False)
+class LossPlan:
+    """The kernel with its length scales found, alpha ("auto" or a number), the solver and why, and the classes.
+
+    `classes` are the sorted labels, of which targets are the places; None for a regression.
+    """
+
+    settings: LossSettings
+    kernel: Kernel
+    alpha: float | str
+    solver: str
+    reason: str
+    place: Placement
+    classes: np.ndarray | None = None
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether each row has a coefficient."""
+        return self.solver != "nystrom"
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether probabilities are fitted to decisions for rows left out."""
+        return self.classes is not None and self.settings.losses[0].name != "logistic"
+
+    def options(self, *, tell: bool = True) -> dict[str, Any]:
+        """What `minimise` is told; with `tell` it prints its steps where that was asked for."""
+        settings = self.settings
+        callback = _print_residual if settings.verbose and tell else None
+        return {"tol": float(settings.tol), "max_iter": settings.max_iter, "callback": callback}
+
+
+def plan_loss(settings: LossSettings, sample: Sample, classes: np.ndarray | None = None) -> LossPlan:
+    """The plan for a sample whose targets are numbers or, given the classes, their places."""
+    alpha = checked_loss_alpha(settings.alpha)
+    data, seen, rows = sample.positive()[0], sample.seen, sample.rows
+    device, if_kept = device_of(settings.device, seen), budget_if_kept(settings.memory_budget, rows)
+    solver, reason = choose_for_loss(len(data), settings.solver, if_kept, device, settings.n_landmarks)
+    if solver == "nystrom" and sample.square:
+        raise InputError("solver='nystrom' chooses landmarks among rows, which a precomputed kernel has not.")
+    place = place_of(settings, solver, seen, budget_left(settings.memory_budget, rows, kept=solver != "nystrom"))
+    kernel = resolve(settings.kernel.bind(data.rows.names), data.rows, data.weights, seed=settings.seed)
+    check_kernel_values(kernel, rows)
+    return LossPlan(settings, kernel, alpha, solver, reason, place, classes)
+
+
+def place_of(settings: LossSettings, solver: str, seen: Seen, budget: Any) -> Placement:
+    """Where and in which precision kernel values are found."""
+    dtype = dtype_of(settings.dtype, seen, single=solver == "pcg")
+    return Placement(device_of(settings.device, seen), dtype, budget)
+
+
+def checked_loss_alpha(alpha: Any) -> float | str:
+    """A number of at least `SMALLEST_ALPHA`, or "auto"."""
+    if isinstance(alpha, str) and alpha == "auto":
+        return alpha
+    number = not isinstance(alpha, bool) and isinstance(alpha, int | float | np.integer | np.floating)
+    if not number or not SMALLEST_ALPHA <= alpha < float("inf"):
+        raise InputError(f'alpha={alpha!r}: give "auto", or a finite number that is at least {SMALLEST_ALPHA:.2g}.')
+    return float(alpha)
+
+
+def _print_residual(iteration: int, residual: float) -> None:
+    print(f"step {iteration}: relative residual {residual:.2e}", flush=True)

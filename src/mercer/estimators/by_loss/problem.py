@@ -1,0 +1,93 @@
+"""What a fit searches: the functions, and what is to be as small as it can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.memory import resolve_budget
+from mercer.data.sample import Sample, spread
+from mercer.estimators.by_loss.plan import LossPlan
+from mercer.functions.basis import Centres
+from mercer.kernels.objects import is_unproven
+from mercer.losses import Loss, Multinomial, Squared
+from mercer.selection.loss_alpha import fold_numbers
+from mercer.solvers.basis_blocks import blocks_of
+from mercer.solvers.choose import landmark_count
+from mercer.solvers.few_span import FewSpan
+from mercer.solvers.full_span import FullSpan
+from mercer.solvers.landmarks import choose_landmarks
+from mercer.solvers.newton import Minimum
+from mercer.solvers.objective import Objective
+from mercer.solvers.semidefinite import require_semidefinite
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows that have weight, where they are among all, and the functions that a fit searches."""
+
+    data: Sample
+    places: Tensor | None
+    n_rows: int
+    span: Any
+    centres: Centres
+
+    def coefficients(self, minima: list[Minimum]) -> Tensor:
+        """The coefficients of the centres, with a column for each prediction."""
+        joined = torch.cat([found.value for found in minima], dim=1)
+        if isinstance(self.span, FewSpan):
+            return self.span.coefficients(joined)
+        return spread(joined, self.places, self.n_rows)
+
+    def folds(self) -> Tensor:
+        return fold_numbers(self.data.rows, self.data.targets)
+
+
+def problem_of(plan: LossPlan, sample: Sample) -> Problem:
+    """The rows of a sample and the functions that the plan chooses for them."""
+    settings, place = plan.settings, plan.place
+    data, places = sample.positive()
+    budget = place.memory_budget
+    if not plan.keeps_rows:
+        how = settings.landmarks
+        most = len(data) if isinstance(how, str) else len(how)
+        m = landmark_count(most, settings.n_landmarks, "nystrom", budget, place.device)
+        chosen = choose_landmarks(plan.kernel, data.rows, m, how, settings.seed, data.weights, budget)
+        centres = Centres(plan.kernel, chosen.points, chosen.note)
+        few = FewSpan.of(blocks_of(centres, data, place), centres.penalty(place), budget)
+        return Problem(data, places, len(sample), few, centres)
+    operator = place.gram(plan.kernel, data.rows)
+    if is_unproven(plan.kernel):
+        require_semidefinite(operator, sample.seen.dtype)
+    matrix = torch.as_tensor(operator.dense()) if plan.solver == "dense" else None
+    stored = 0 if matrix is None else matrix.nbytes
+    full = FullSpan.of(operator, matrix, settings.seed, room=resolve_budget(budget, place.device) - stored)
+    return Problem(data, places, len(sample), full, Centres(plan.kernel, sample.rows))
+
+
+def objectives_of(plan: LossPlan, data: Sample, alpha: float) -> list[Objective]:
+    """What is minimised for rows that have weight; the predictions side by side are the columns of the model."""
+    settings, device = plan.settings, plan.place.device
+    targets, weights = data.targets.to(device), None if data.weights is None else data.weights.to(device)
+
+    def objective(loss: Loss, y: Tensor, outputs: int = 1) -> Objective:
+        return Objective(loss, y, alpha, weights, settings.fit_intercept, outputs)
+
+    if plan.classes is None:
+        return [objective(loss, targets) for loss in settings.losses]
+    loss, codes, t = settings.losses[0], targets[:, 0], len(plan.classes)
+    if t > 2 and loss.name == "logistic":
+        return [objective(Multinomial(), codes, t)]
+    signs = _signs(codes, t)
+    if isinstance(loss, Squared):
+        return [objective(loss, signs, signs.shape[1])]
+    return [objective(loss, column) for column in signs.split(1, dim=1)]
+
+
+def _signs(codes: Tensor, t: int) -> Tensor:
+    """Labels -1 and 1: one column for two classes, else one for each."""
+    wanted = torch.arange(1, 2) if t == 2 else torch.arange(t)
+    return torch.where(codes.unsqueeze(1) == wanted.to(codes), 1.0, -1.0).to(torch.float64)

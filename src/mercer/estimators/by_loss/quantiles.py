@@ -1,0 +1,54 @@
+"""Several quantiles: their levels, and predictions in ascending order, so that they never cross."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from mercer.core.errors import InputError, InputTypeError
+
+CROSSED = 1e-9
+"""Quantiles cross where one is below the last by more than this, in units of the targets."""
+
+
+def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
+    """One level or several as a tuple.
+
+    >>> checked_quantiles(0.5), checked_quantiles([0.1, 0.9])
+    ((0.5,), (0.1, 0.9))
+    """
+    try:
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"quantiles={quantiles!r}: give numbers between 0 and 1.") from error
+    if levels.ndim != 1 or not len(levels) or not ((levels > 0) & (levels < 1)).all():
+        raise InputError(f"quantiles={quantiles!r}: give numbers between 0 and 1.")
+    if (np.diff(levels) <= 0).any():
+        raise InputError(f"quantiles={quantiles!r}: give them in ascending order, each once.")
+    return tuple(levels.tolist())
+
+
+def is_list(quantiles: Any) -> bool:
+    """Whether predictions have a column for each level."""
+    return np.ndim(quantiles) > 0
+
+
+def crossings(values: Tensor, scale: float) -> int:
+    """The number of rows at which values (n, t) do not ascend."""
+    return int((values.diff(dim=1) < -CROSSED * max(1.0, scale)).any(1).sum())
+
+
+def quantile_score(levels: tuple[float, ...], y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
+    """1 minus the loss of predictions (n, t) relative to that of the constant quantiles of y (n,)."""
+    target, at = y.reshape(-1, 1), np.asarray(levels)
+
+    def loss(values: np.ndarray) -> float:
+        below = target - values
+        return float((weights @ np.where(below > 0, at * below, (at - 1) * below)).sum())
+
+    order = y.argsort()
+    reached = weights[order].cumsum()
+    constant = y[order[np.searchsorted(reached, at * reached[-1])]]
+    return 1.0 - loss(predicted) / max(loss(np.tile(constant, (len(y), 1))), 1e-300)

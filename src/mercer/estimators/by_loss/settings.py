@@ -1,0 +1,84 @@
+"""The parameters of a classifier or regressor with any loss, checked and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.core.errors import InputError
+from mercer.core.seeding import as_seed
+from mercer.estimators.by_loss.quantiles import checked_quantiles, is_list
+from mercer.kernels import Kernel, as_kernel
+from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
+from mercer.solvers.landmarks import check_landmarks
+
+OF_CLASSES = ("logistic", "hinge", "squared_hinge", "squared")
+OF_NUMBERS = ("squared", "huber", "quantile", "epsilon_insensitive")
+
+
+@dataclass(frozen=True, eq=False)
+class LossSettings:
+    """What a user asked for; see `KernelClassifier` and `KernelRegressor`.
+
+    `losses` are one for each of the `quantiles`, else one alone. `n_landmarks` counts those that are given as points,
+    too. `in_columns` tells that predictions have a column for each quantile, also for one.
+    """
+
+    kernel: Kernel
+    loss: str | Loss
+    losses: tuple[Loss, ...]
+    alpha: Any
+    fit_intercept: bool
+    solver: Any
+    device: Any
+    dtype: Any
+    memory_budget: Any
+    seed: int
+    tol: float
+    max_iter: int | None
+    n_landmarks: int | None
+    landmarks: Any
+    verbose: bool
+    class_weight: Any = None
+    quantiles: tuple[float, ...] | None = None
+    in_columns: bool = False
+
+    @classmethod
+    def of_classifier(cls, parameters: Mapping[str, Any]) -> LossSettings:
+        """The settings of the parameters of a `KernelClassifier`."""
+        p = _shared(parameters)
+        return cls(losses=(_checked_loss(p["loss"], OF_CLASSES),), **p)
+
+    @classmethod
+    def of_regressor(cls, parameters: Mapping[str, Any]) -> LossSettings:
+        """The settings of the parameters of a `KernelRegressor`."""
+        p = _shared(parameters)
+        quantiles, delta, epsilon = (p.pop(name) for name in ("quantiles", "delta", "epsilon"))
+        loss = _checked_loss(p["loss"], OF_NUMBERS, huber={"delta": delta}, epsilon_insensitive={"epsilon": epsilon})
+        if not isinstance(p["loss"], str) or p["loss"] != "quantile":
+            return cls(losses=(loss,), **p)
+        levels = checked_quantiles(quantiles)
+        return cls(losses=tuple(map(Quantile, levels)), quantiles=levels, in_columns=is_list(quantiles), **p)
+
+    @property
+    def kinked(self) -> bool:
+        """Whether losses are made of straight pieces."""
+        return isinstance(self.losses[0], PiecewiseLinear)
+
+
+def _shared(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    p = dict(parameters)
+    p["kernel"], p["seed"] = as_kernel(p["kernel"]), as_seed(p.pop("random_state"))
+    p["n_landmarks"] = check_landmarks(p["landmarks"], p["n_landmarks"])
+    return p
+
+
+def _checked_loss(loss: Any, names: tuple[str, ...], **parameters: dict[str, Any]) -> Loss:
+    """The loss that is given, or one of these by name, with its parameters."""
+    if not isinstance(loss, str):
+        return get_loss(loss)
+    if loss not in names:
+        known = ", ".join(map(repr, names))
+        raise InputError(f"loss={loss!r}: choose one of {known}, or give a mercer.losses.Loss.")
+    return get_loss(loss, **parameters.get(loss, {}))
