@@ -1,4 +1,4 @@
-"""Losses: derivatives against differences, conjugates against brute force, and losses of one's own."""
+"""Losses: derivatives against differences, and losses of one's own."""
 
 from dataclasses import dataclass
 
@@ -49,31 +49,6 @@ def test_derivatives_by_torch_equal_those_written_down(name):
     assert torch.allclose(Loss.hessian(loss, y, f), loss.hessian(y, f))
 
 
-@pytest.mark.parametrize("name", SCALAR)
-def test_the_conjugate_is_the_largest_gap_between_a_line_and_the_loss(name):
-    loss = get_loss(name)
-    grid = torch.linspace(-60, 60, 240_001).double()
-    for y in (targets_of(loss, 6)).unique():
-        for v in loss.gradient(y.expand(9), torch.linspace(-2.05, 2.05, 9).double()):
-            brute = (v * grid - loss.value(y.expand_as(grid), grid)).max()
-            assert abs(float(loss.conjugate(y.reshape(1), v.reshape(1))) - float(brute)) < 1e-3
-
-
-@pytest.mark.parametrize("name", ["logistic", "hinge", "huber", "quantile", "epsilon_insensitive", "squared_hinge"])
-def test_the_conjugate_has_no_bound_beyond_the_slopes_of_the_loss(name):
-    loss = get_loss(name)
-    y = torch.ones(1).double()
-    assert float(loss.conjugate(y, torch.tensor([5.0]).double())) == np.inf
-
-
-def test_a_value_and_its_conjugate_meet_at_the_gradient():
-    for name in SCALAR:
-        loss = get_loss(name)
-        y, f = sample(loss)
-        v = loss.gradient(y, f)
-        assert torch.allclose(loss.value(y, f) + loss.conjugate(y, v), f * v, atol=1e-9), name
-
-
 def test_the_multinomial_loss_has_the_derivatives_of_its_value():
     loss, generator = get_loss("multinomial"), torch.Generator().manual_seed(0)
     f = torch.randn(5, 3, generator=generator).double()
@@ -82,8 +57,6 @@ def test_the_multinomial_loss_has_the_derivatives_of_its_value():
     for i in range(5):
         assert torch.allclose(each(f[i], y[i]), loss.gradient(y, f)[i])
         assert torch.allclose(torch.func.jacrev(each)(f[i], y[i]), loss.hessian(y, f)[i])
-    v = loss.gradient(y, f)
-    assert torch.allclose(loss.value(y, f) + loss.conjugate(y, v), (f * v).sum(1))
 
 
 def test_the_multinomial_loss_of_two_classes_is_the_logistic_one():
@@ -122,8 +95,6 @@ def test_a_loss_of_ones_own_needs_a_value_alone():
     y, f = torch.zeros(3).double(), torch.tensor([0.0, 1.0, 2.0]).double()
     assert Fourth().gradient(y, f).tolist() == [0.0, 4.0, 32.0]
     assert Fourth().hessian(y, f).tolist() == [0.0, 12.0, 48.0]
-    with pytest.raises(InputError, match="no conjugate"):
-        Fourth().conjugate(y, f)
 
 
 def test_losses_refuse_what_has_no_meaning():

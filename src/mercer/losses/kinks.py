@@ -57,13 +57,6 @@ class PiecewiseLinear(Loss):
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         return torch.zeros_like(f)
 
-    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
-        kinks, slopes = self.kinks(y), self.slopes(y)
-        low, high = slopes[:-1], slopes[1:]
-        inside = v.clamp(low, high) - torch.zeros_like(v).clamp(low, high)
-        outside = (v < slopes[0] - 1e-12) | (v > slopes[-1] + 1e-12)
-        return torch.where(outside, torch.inf, (kinks * inside).sum(0))
-
 
 @dataclass(frozen=True)
 class Hinge(PiecewiseLinear, Margin):

@@ -1,4 +1,4 @@
-"""What every loss has: value, derivatives, conjugate, and checks of losses of one's own."""
+"""What every loss has: value, derivatives, and checks of losses of one's own."""
 
 from __future__ import annotations
 
@@ -91,10 +91,6 @@ class Loss:
             f"The loss {self.name!r}: value(y, f) must return a tensor computed with torch from f, not with numpy, so "
             "that it has a derivative."
         )
-
-    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
-        """The largest v f - l(y, f) over all f; infinite where it has no bound."""
-        raise InputError(f"The loss {self.name!r} has no conjugate.")
 
     def check_targets(self, y: Tensor) -> None:
         """Raise `InputError` for targets that have no meaning here."""

@@ -31,9 +31,6 @@ class Squared(Loss):
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         return torch.full_like(f, 2.0)
 
-    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
-        return v * y + v.square() / 4
-
 
 @dataclass(frozen=True)
 class Huber(Loss):
@@ -58,9 +55,6 @@ class Huber(Loss):
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         return 2 * ((y - f).abs() <= self.delta).to(f)
 
-    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
-        return torch.where(v.abs() <= 2 * self.delta, v * y + v.square() / 4, torch.inf)
-
 
 @dataclass(frozen=True)
 class Logistic(Margin):
@@ -78,10 +72,6 @@ class Logistic(Margin):
 
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         return torch.sigmoid(f) * torch.sigmoid(-f)
-
-    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
-        p = -y * v
-        return torch.where((p < 0) | (p > 1), torch.inf, torch.special.xlogy(p, p) + torch.special.xlogy(1 - p, 1 - p))
 
 
 @dataclass(frozen=True)
@@ -105,10 +95,6 @@ class SquaredHinge(Margin):
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         return 2 * (y * f < 1).to(f)
 
-    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
-        u = -y * v
-        return torch.where(u < 0, torch.inf, u.square() / 4 - u)
-
 
 @dataclass(frozen=True)
 class Multinomial(Loss):
@@ -131,11 +117,6 @@ class Multinomial(Loss):
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         p = torch.softmax(f, 1)
         return torch.diag_embed(p) - p.unsqueeze(2) * p.unsqueeze(1)
-
-    def conjugate(self, y: Tensor, v: Tensor) -> Tensor:
-        p = v + _one_hot(y, v)
-        outside = (p < 0).any(1) | ((p.sum(1) - 1).abs() > 1e-9)
-        return torch.where(outside, torch.inf, torch.special.xlogy(p, p.clamp(min=0.0)).sum(1))
 
     def check_targets(self, y: Tensor) -> None:
         if bool((y < 0).any()) or bool((y != y.floor()).any()):
