@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError
-from mercer.core.memory import budget_beside, parse_budget, readable, require, resolve_budget
+from mercer.core.memory import readable, require, resolve_budget
 from mercer.core.progress import Iterations
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.alpha import checked_alpha
+from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
 from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.kernels import Kernel, resolve
 from mercer.kernels.overflow import check_kernel_values
@@ -28,7 +28,6 @@ from mercer.solvers.traits import Traits
 FEWEST_SAMPLED = 20_000
 """Rows of a source that medians and tuning see at least."""
 
-COPY = "a copy of the rows, which the model keeps,"
 HOLD_OUT_FROM = 50
 """Rows from which a descent holds some out to know when to stop."""
 
@@ -93,9 +92,8 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
         )
     data, seen = sample.positive()[0], sample.seen
     alpha = checked_alpha(settings.alpha, seen.n_targets)
-    device, square = device_of(settings, seen), settings.kernel.domain == "matrix"
-    given, copy = parse_budget(settings.memory_budget), sample.rows.borrowed_bytes
-    budget = None if given is None else max(1, given - copy)  # if the rows are kept
+    device, square = device_of(settings.device, seen), settings.kernel.domain == "matrix"
+    budget = budget_if_kept(settings.memory_budget, sample.rows)
     solver, reason = _chosen(settings, settings.solver, len(data), seen.n_targets, alpha, budget, device)
     if settings.solver == "auto":
         if solver == "nystrom" and settings.n_landmarks is None and square:
@@ -105,7 +103,7 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
             # least squares, which a descent that looks at some rows at a time does not reach
             solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are different"
     kept = traits_of(solver).sums_of == "rows"
-    place = place_of(settings, solver, seen, budget_beside(settings.memory_budget, copy if kept else 0, COPY))
+    place = place_of(settings, solver, seen, budget_left(settings.memory_budget, sample.rows, kept=kept))
     return RidgePlan(settings, _resolved(settings, data), alpha, solver, reason, place, len(data))
 
 
@@ -114,7 +112,7 @@ def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> Rid
     alpha = checked_alpha(settings.alpha, source.n_targets)
     reserved = _reserved(settings, source)
     solver = _streamed_solver(settings, alpha)
-    device = device_of(settings, some.seen)
+    device = device_of(settings.device, some.seen)
     solver, reason = _chosen(settings, solver, source.n_rows, source.n_targets, alpha, settings.memory_budget, device)
     if settings.solver == "auto":
         reason = "chosen because the rows are read in parts"
@@ -134,17 +132,8 @@ def rows_to_sample(settings: RidgeSettings, source: RowSource) -> int:
 
 def place_of(settings: RidgeSettings, solver: str, seen: Seen, budget: Any) -> Placement:
     """Where and in which precision kernel values are found."""
-    if settings.dtype == "auto":
-        single = traits_of(solver).iterates and seen.dtype == torch.float32
-        dtype = torch.float32 if single else torch.float64
-    else:
-        dtype = choose_dtype(settings.dtype)
-    return Placement(device_of(settings, seen), dtype, budget)
-
-
-def device_of(settings: RidgeSettings, seen: Seen) -> torch.device:
-    """Where products run: where the settings say, else where tensors are."""
-    return choose_device(settings.device, torch.empty(0, device=seen.device) if seen.torch_in else None)
+    dtype = dtype_of(settings.dtype, seen, single=traits_of(solver).iterates)
+    return Placement(device_of(settings.device, seen), dtype, budget)
 
 
 def _chosen(
