@@ -319,3 +319,14 @@ def test_the_most_likely_class_is_the_predicted_one(loss, dtype, cancer):
     p = model.predict_proba(X.astype(dtype))
     np.testing.assert_array_equal(model.classes_[p.argmax(1)], model.predict(X.astype(dtype)))
     assert (np.abs(p[:, 1] - 0.5) < 1e-5).any()  # where the two would differ
+
+
+def test_a_saved_model_on_a_ready_gram_matrix_calibrates_like_the_one_that_was_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y, w, gram = X[:, 0] + 0.3 * rng.normal(size=40) > 0, np.ones(40), Gaussian(1.0)(X)
+    w[::5] = 0
+    model = KernelClassifier("precomputed", loss="hinge", alpha=0.1).fit(gram, y, w)
+    model.save(tmp_path / "model.safetensors")
+    again = mercer.load(tmp_path / "model.safetensors")
+    assert np.array_equal(again.predict_proba(gram), model.predict_proba(gram))

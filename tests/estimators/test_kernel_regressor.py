@@ -282,3 +282,24 @@ def test_the_report_names_the_support_and_how_alpha_was_chosen(waves):
     assert model.report().as_dict()["support"] == f"{len(model.support_):,} of {len(X):,} rows"
     assert "by exact leave-one-out" in str(KernelRegressor(loss="squared", alpha="auto").fit(X, y).report())
     assert "by approximate leave-one-out" in str(KernelRegressor(loss="huber", alpha="auto").fit(X, y).report())
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_integer_weights_equal_repeated_rows_also_for_alpha(loss):
+    rng = np.random.default_rng(0)
+    X, times = rng.normal(size=(40, 2)), rng.integers(0, 4, size=40)
+    y = X[:, 0] + rng.normal(size=40)
+    weighted = KernelRegressor(Gaussian(1.0), loss=loss, alpha="auto").fit(X, y, times.astype(float))
+    repeated = KernelRegressor(Gaussian(1.0), loss=loss, alpha="auto").fit(np.repeat(X, times, 0), np.repeat(y, times))
+    assert weighted.alpha_ == pytest.approx(repeated.alpha_, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*NOT CONVERGED")
+def test_large_coefficients_do_not_magnify_the_rounding_of_float32():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=40)
+    model = KernelRegressor(Gaussian(3.0), loss="huber", alpha=1e-7, solver="pcg").fit(X, y)
+    exact = Gaussian(3.0)(X.astype(float)) @ model.dual_coef_
+    assert np.abs(model.dual_coef_).max() > 1e6
+    np.testing.assert_allclose(model.predict(X), exact, atol=1e-5)

@@ -60,7 +60,8 @@ class LossFit:
 
     def values(self, rows: Points) -> Tensor:
         """The fitted functions at the rows with their intercepts, (m, t), in float64."""
-        values = self.function.values(rows, self.plan.place).to(torch.float64)
+        accurate = self.plan.settings.dtype == "auto"
+        values = self.function.values(rows, self.plan.place, accurate=accurate).to(torch.float64)
         return checked_values(values + self.intercept.to(values.device), "Predictions")
 
     def predictions(self, rows: Points) -> Tensor:

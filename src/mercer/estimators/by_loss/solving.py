@@ -43,7 +43,8 @@ def solve_loss(plan: LossPlan, sample: Sample) -> LossFit:
     started = time.perf_counter()
     if plan.keeps_rows:
         sample = replace(sample, rows=sample.rows.owned())
-    problem, scale = problem_of(plan, sample), _scale(plan, sample)
+    problem = problem_of(plan, sample)
+    scale = _scale(plan, problem.data)
     found = _at_best_alpha(plan, problem, scale) if isinstance(plan.alpha, str) else _at(plan, problem, plan.alpha)
     objective = sum(minimum.objective for minimum in found.minima)
     if not math.isfinite(objective):
@@ -93,11 +94,14 @@ def _checked(objectives: list[Objective]) -> list[Objective]:
     return objectives
 
 
-def _scale(plan: LossPlan, sample: Sample) -> float:
+def _scale(plan: LossPlan, data: Sample) -> float:
     """The scale of alpha: that of targets where the loss has their units."""
-    if plan.classes is None and plan.settings.kinked:
-        return float(sample.targets.std(correction=0))
-    return 1.0
+    if plan.classes is not None or not plan.settings.kinked:
+        return 1.0
+    if data.weights is None:
+        return float(data.targets.std(correction=0))
+    w, y = data.weights / data.weights.sum(), data.targets[:, 0]
+    return float((w @ (y - w @ y).square()).sqrt())
 
 
 def _crossings(plan: LossPlan, minima: list[Minimum], scale: float) -> int:
