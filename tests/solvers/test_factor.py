@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import mercer
-from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
+from mercer.core.errors import InputError, NotFiniteError, NotPositiveDefiniteError
 from mercer.kernels import Gaussian
+from mercer.solvers.decompose import eigh, eigh_in_place, eigvalsh, pinv, solve
 from mercer.solvers.factor import cholesky, factorise, independent_functions
 
 DIRECT = re.compile(r"linalg\.cholesky(_ex)?\(|linalg import .*\bcholesky|cho_factor|dpotrf|dpstrf")
@@ -20,6 +21,31 @@ def test_no_other_file_factorises():
     root = Path(mercer.__file__).parent
     callers = {str(path.relative_to(root)) for path in root.rglob("*.py") if DIRECT.search(path.read_text("utf-8"))}
     assert callers == {"solvers/factor.py"}
+
+
+OTHER = re.compile(r"(?<!>>> torch\.)linalg\.(eigh|eigvalsh|solve|solve_ex|inv|pinv|lstsq|svd|svdvals)\(")
+CHECKED = {"solvers/decompose.py", "kernels/warps.py"}
+"""Where decompositions are guarded; and a metric of a few columns, which is checked to be finite when it is given."""
+
+
+def test_no_other_file_decomposes():
+    root = Path(mercer.__file__).parent
+    code = {str(path.relative_to(root)): path.read_text("utf-8") for path in root.rglob("*.py")}
+    assert {path for path, text in code.items() if OTHER.search(text) and not path.startswith("testing/")} == CHECKED
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+@pytest.mark.parametrize("of", [eigh, eigh_in_place, eigvalsh, pinv, lambda A: solve(A, A, "A")])
+def test_decompositions_of_what_is_not_finite_or_singular_are_errors_of_ours(of, bad):
+    A = torch.eye(3).double()
+    A[1, 1] = bad
+    with pytest.raises(NotFiniteError, match="NaN or infinity"):
+        of(A)
+
+
+def test_a_singular_solve_is_an_error_of_ours():
+    with pytest.raises(InputError, match="The system cannot be decomposed: it is singular"):
+        solve(torch.zeros(2, 2).double(), torch.ones(2, 1).double(), "The system")
 
 
 def test_jitter_is_relative_to_the_own_diagonal_of_each_row():
@@ -37,11 +63,11 @@ def test_float32_starts_at_a_larger_jitter():
 
 def test_errors_tell_what_is_indefinite_from_what_is_not_finite():
     indefinite, infinite = torch.diag(torch.tensor([1.0, -2.0])).double(), torch.diag(torch.tensor([1.0, torch.inf]))
-    for solve in (lambda A: factorise(A.clone), lambda A: cholesky(A, "A", "use another")):
+    for factor in (lambda A: factorise(A.clone), lambda A: cholesky(A, "A", "use another")):
         with pytest.raises(NotPositiveDefiniteError, match="smallest eigenvalue is -2"):
-            solve(indefinite)
+            factor(indefinite)
         with pytest.raises(NotFiniteError, match="NaN or infinity"):
-            solve(infinite.double())
+            factor(infinite.double())
 
 
 @pytest.mark.parametrize("length_scale", [0.1, 1.0, 10.0, 1e3, 1e6])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Laplace, Polynomial
 from mercer.operators import gram
 from mercer.selection.alpha import select_alpha
@@ -148,7 +148,7 @@ def test_negative_eigenvalues_beyond_rounding_raise_and_rounding_is_clamped():
     assert Eigh().prepare(MatrixSystem(noisy)).rank == 2  # what is as small as the noise is noise
     with pytest.raises(NotPositiveDefiniteError, match="eigenvalue"):
         Eigh().prepare(MatrixSystem(-torch.eye(2).double()))
-    with pytest.raises(NotPositiveDefiniteError, match="NaN"):
+    with pytest.raises(NotFiniteError, match="NaN"):
         Eigh().prepare(MatrixSystem(torch.full((2, 2), torch.nan).double()))
 
 

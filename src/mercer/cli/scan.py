@@ -15,6 +15,7 @@ from mercer.core.memory import give_back
 from mercer.core.progress import Progress
 from mercer.data.checkpoint import Checkpoint
 from mercer.data.rows import Chunk, RowSource, read_ahead
+from mercer.solvers.decompose import eigh
 
 
 @dataclass(eq=False)
@@ -148,7 +149,8 @@ class LinearModel:
     def of(cls, moments: Moments, features: tuple[str, ...], alphas: np.ndarray) -> LinearModel:
         products, d = moments.products.numpy(), len(features)
         center, scale = moments.mean[:d].numpy(), moments.scaling(features, True)[1]
-        values, vectors = np.linalg.eigh(products[:d, :d] / np.outer(scale, scale))
+        unit = torch.from_numpy(products[:d, :d] / np.outer(scale, scale))
+        values, vectors = (part.numpy() for part in eigh(unit, "The covariance of the features"))
         values = np.maximum(values, 0.0)[:, None]
         b = (vectors.T @ (products[:d, -1] / scale))[:, None]
         error = products[-1, -1] - (b**2 * (values + 2 * alphas) / (values + alphas) ** 2).sum(0)

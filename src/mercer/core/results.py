@@ -26,7 +26,8 @@ class SolverReport:
     jitter : relative amount added to the diagonal to make a factorisation succeed, 0 when none was needed.
     reason : why this solver was chosen and what to worry about.
     error_bound : the most that predictions at the training rows can differ from those of the exact solution: the root
-        of the mean square, as a share of the standard deviation of the targets; None where no bound is known.
+        of the mean square, as a share of the standard deviation of the targets. For other losses, the root of how far
+        the objective is above the least, as a share of that of the best constant. None where no bound is known.
     """
 
     solver: str

@@ -16,6 +16,7 @@ from mercer.core.results import SolverReport
 from mercer.features.nystrom import NystromMap
 from mercer.kernels.base import Kernel
 from mercer.operators import Centred, Stored, gram
+from mercer.solvers.decompose import eigh
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.top_eigenpairs import top_eigenpairs
 
@@ -174,7 +175,7 @@ def principal_subspace_of_landmarks(
     if center:
         products -= n * torch.outer(mean, mean)
         mean = mean + origin
-    values, vectors = torch.linalg.eigh((products + products.T) / 2)
+    values, vectors = eigh((products + products.T) / 2, "The covariance of the features")
     values, vectors = values.flip(0).clamp(min=0.0), vectors.flip(1)
     total = float(values.sum()) + max(0.0, trace)
     kept = int((values > ZERO * values[:1]).sum())

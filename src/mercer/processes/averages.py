@@ -8,6 +8,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from mercer.solvers.decompose import eigh
+
 NARROW = 1.0
 """Below this deviation a sigmoid is averaged along the normal density, above it along the logistic one."""
 SPACING = 1 / 3
@@ -53,7 +55,7 @@ def mean_softmax(mean: Tensor, covariance: Tensor) -> Tensor:
     t = mean.shape[1]
     H = contrasts(t).to(mean)
     reduced = H @ covariance @ H.mT
-    size, directions = torch.linalg.eigh(0.5 * (reduced + reduced.mT))
+    size, directions = eigh(0.5 * (reduced + reduced.mT), "A covariance of predictions")
     spread = directions * size.clamp(min=0.0).sqrt().unsqueeze(1)
     root = H.mT @ spread @ directions.mT
     z = normal_points(t - 1).to(mean)

@@ -14,11 +14,14 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.pair import row_values, vectors
+from mercer.solvers.decompose import pinv
 
 NEGLIGIBLE = 1e-12
 """Eigenvalues of the scaled normal equations below this share of the largest stand for no direction at all, and
 deviations of a column below this share of its values for a constant.
 """
+
+NORMAL = "The normal matrix of the mean function"
 
 KNOWN = '"zero", "constant", "linear", "auto", a number or a function of rows'
 
@@ -189,7 +192,7 @@ class Centring:
         """Coefficients (p, t) that bring y - o near zero: squares of what is left lose no digits to a large mean."""
         scale = self.H.norm(dim=0).clamp(min=torch.finfo(self.H.dtype).tiny)
         H = self.H / scale
-        return torch.linalg.pinv(H.mT @ H, hermitian=True) @ (H.mT @ self.R) / scale.unsqueeze(1)
+        return pinv(H.mT @ H, NORMAL) @ (H.mT @ self.R) / scale.unsqueeze(1)
 
     @property
     def shifted(self) -> Tensor:
@@ -210,7 +213,7 @@ class Centring:
         M = self.H.mT @ S_H
         scale = M.diagonal().clamp(min=torch.finfo(M.dtype).tiny).rsqrt()
         unit = scale.unsqueeze(1) * (M + M.mT) * (0.5 * scale)
-        return scale.unsqueeze(1) * torch.linalg.pinv(unit, hermitian=True, rtol=NEGLIGIBLE) * scale
+        return scale.unsqueeze(1) * pinv(unit, NORMAL, rtol=NEGLIGIBLE) * scale
 
 
 def _ones(X: Points) -> Tensor:

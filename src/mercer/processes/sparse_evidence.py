@@ -20,6 +20,7 @@ from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.unit_noise import UnitNoise
+from mercer.solvers.decompose import pinv
 from mercer.solvers.factor import cholesky, failure, independent_functions
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 
@@ -118,7 +119,7 @@ def residuals_of(G: Tensor, t: int) -> Tensor:
 
     The bound is flat in these, so that its derivative is the one with beta fixed.
     """
-    beta = torch.linalg.pinv(G[t:, t:], hermitian=True) @ G[t:, :t]
+    beta = pinv(G[t:, t:], "The normal matrix of the mean function") @ G[t:, :t]
     return torch.cat([torch.eye(t).to(G), -beta])
 
 

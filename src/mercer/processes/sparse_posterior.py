@@ -24,6 +24,7 @@ from mercer.processes.sparse_evidence import (
     total,
     whitening,
 )
+from mercer.solvers.decompose import eigh
 
 
 class SparsePosterior(Posterior):
@@ -139,5 +140,5 @@ class SparsePosterior(Posterior):
 
 def turned(T: Tensor, sums: Sums) -> tuple[Tensor, Tensor]:
     """V and s with V^T K_uu V = I and V^T Phi V = diag(s), from T with T K_uu T^T = I."""
-    values, vectors = torch.linalg.eigh(sums.squares)
+    values, vectors = eigh(sums.squares)
     return T.mT @ vectors, values.clamp(min=0.0)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mercer.losses import PiecewiseLinear
 from mercer.selection.joint_influence import few_joint_influences, joint_fits, joint_influences
+from mercer.solvers.decompose import solve
 from mercer.solvers.dual import Smoothed
 from mercer.solvers.factor import inverse_diagonal, solve_factored
 from mercer.solvers.few_span import FewSpan
@@ -69,7 +70,7 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum | Known) -> 
         assert span.matrix is not None
         a = joint_influences(span.matrix, p, weight, objective.alpha, intercept=objective.intercept)
     system = torch.eye(f.shape[1]).to(f) - a @ objective.loss.hessian(objective.targets, f)
-    return f + torch.linalg.solve(system, a @ gradient.unsqueeze(2)).squeeze(2)
+    return f + solve(system, a @ gradient.unsqueeze(2), "The influence of rows on their own predictions").squeeze(2)
 
 
 def _influences(span: Any, h: Tensor, objective: Objective, gradient: Tensor) -> Tensor:

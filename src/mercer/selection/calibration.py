@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.selection.smoothed import smoothed_labels
+from mercer.solvers.decompose import solve
 
 STEPS = 100
 EDGE = 4e-6
@@ -71,6 +72,7 @@ def _temperature(f: Tensor, codes: Tensor, weights: Tensor | None) -> Tensor:
 
 def _platt(f: Tensor, positive: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
     w = torch.ones_like(f) if weights is None else weights.to(f)
+    unit = w / w.max().clamp(min=1e-300)
     up, down = float(w[positive].sum()), float(w[~positive].sum())
     target = smoothed_labels(positive, 2, weights)[:, 1].to(f)
     size = f.abs().max().clamp(min=1e-300)  # a decision may have any scale
@@ -79,14 +81,14 @@ def _platt(f: Tensor, positive: Tensor, weights: Tensor | None) -> tuple[Tensor,
 
     def loss(coef: Tensor) -> float:
         z = design @ coef
-        return float((w * (torch.nn.functional.softplus(z) - target * z)).sum())
+        return float((unit * (torch.nn.functional.softplus(z) - target * z)).sum())
 
     coef, value = start, loss(start)
     for _ in range(STEPS):
         p = torch.sigmoid(design @ coef)
-        gradient = design.T @ (w * (p - target))
-        hessian = (design * (w * p * (1 - p)).unsqueeze(1)).T @ design + 1e-10 * torch.eye(2).to(f)
-        step = torch.linalg.solve(hessian, gradient)
+        gradient = design.T @ (unit * (p - target))
+        hessian = (design * (unit * p * (1 - p)).unsqueeze(1)).T @ design + 1e-10 * torch.eye(2).to(f)
+        step = solve(hessian, gradient, "The calibration of probabilities")
         s = 1.0
         while s > 1e-8 and not loss(coef - s * step) < value:
             s /= 2

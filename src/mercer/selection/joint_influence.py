@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from mercer.solvers.decompose import pinv
 from mercer.solvers.few_span import FewSpan, factor_with_jitter
 from mercer.solvers.joint_inverse import JointInverse
 
@@ -39,7 +40,7 @@ def joint_influences(K: Tensor, p: Tensor, weights: Tensor | float, alpha: float
     units = torch.eye(t).to(K).unsqueeze(1).expand(t, n, t)
     Q = joint.reduce(units)  # (t, n, t)
     rest = torch.eye(t).to(K) - (K @ Q).transpose(0, 1)
-    return blocks + rest @ torch.linalg.pinv(Q.sum(1), rtol=1e-10, hermitian=True) @ rest.mT
+    return blocks + rest @ pinv(Q.sum(1), "The influence of rows on their own predictions", rtol=1e-10) @ rest.mT
 
 
 def joint_fits(span: FewSpan, t: int) -> bool:

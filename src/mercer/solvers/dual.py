@@ -132,6 +132,16 @@ class Dual:
             reason="; ".join(filter(None, [ending, span.note])),
         )
 
+    def excess(self, span: Span, objective: Objective, found: Minimum) -> Tensor:
+        """The duality gap (1,) at the values that a model with the coefficients found predicts."""
+        assert found.dual is not None
+        plain = span.predictions(found.value)
+        primal = objective.loss_sum(plain + found.intercept) + objective.alpha * span.inner(
+            found.value, found.value, plain
+        )
+        bound = dual_value(span, objective, Smoothed.of(objective, 1.0, found.dual), found.dual, plain)
+        return plain.new_tensor([primal - bound])
+
     def _begun(self, span: Span, objective: Objective, smooth: Smoothed) -> Minimum:
         """The answer of dual variables to begin with."""
         c = smooth.centre
@@ -169,7 +179,7 @@ class Dual:
             better = objective.loss_sum(plain + other) + objective.alpha * square
             if better < primal:
                 b, primal = other, better
-        bound = 2 * objective.alpha * float(smooth.linear(dual).sum()) - objective.alpha * span.dual_square(dual, plain)
+        bound = dual_value(span, objective, smooth, dual, plain)
         gap = (primal - bound) / max(abs(primal), abs(bound), torch.finfo(torch.float64).tiny)
         if primal <= 1e-12 * objective.loss_sum(torch.zeros_like(plain)):
             gap = 0.0
@@ -241,6 +251,11 @@ class Smoothed(Loss):
         c = self.centre + (self.kinks - f) / self.delta
         free = ((c > self.low) & (c < self.high)).any(0)
         return self.shift / self.delta * free.to(f) / self.weight
+
+
+def dual_value(span: Span, objective: Objective, smooth: Smoothed, dual: Tensor, plain: Tensor) -> float:
+    """The dual objective, below that of any function, from the values of the function of dual variables."""
+    return objective.alpha * (2 * float(smooth.linear(dual).sum()) - span.dual_square(dual, plain))
 
 
 def balanced(c: Tensor) -> Tensor:

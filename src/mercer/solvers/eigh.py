@@ -13,6 +13,7 @@ from torch import Tensor
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
 from mercer.solvers.backward_error import UNSOLVED, BackwardError, told
+from mercer.solvers.decompose import eigh_in_place
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, dense_float64, near_one, right_hand_sides
 from mercer.solvers.traits import Traits
@@ -55,9 +56,7 @@ class Eigh:
         started = time.perf_counter()
         matrix, precision = dense_float64(A)
         error = BackwardError.of(matrix)
-        if not error.norm < torch.inf:
-            raise NotPositiveDefiniteError("The Gram matrix contains NaN or infinity: check the kernel and its inputs.")
-        values, vectors = decompose_in_place(matrix)
+        values, vectors = eigh_in_place(matrix, "The Gram matrix")
         smallest, largest = float(values[0]), float(values[-1].clamp(min=0.0))
         if smallest < -(precision**0.5) * largest or (largest == 0 and smallest < 0):
             raise NotPositiveDefiniteError(
@@ -172,14 +171,3 @@ class Spectrum:
         if share > INCONSISTENT:
             return f"{decision}; the targets cannot all be interpolated, the answer is least squares"
         return decision
-
-
-def decompose_in_place(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of a symmetric row-major matrix, which the vectors overwrite on the CPU."""
-    if matrix.is_cuda:
-        values, vectors = torch.linalg.eigh(matrix)
-        return values, vectors
-    vectors = matrix.mT  # LAPACK's order: no copy is made
-    values = matrix.new_empty(len(matrix))
-    torch.linalg.eigh(vectors, out=(values, vectors))
-    return values, vectors

@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dpstrf
 from torch import Tensor
 
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
+from mercer.solvers.decompose import eigvalsh, not_finite
 
 FIRST_JITTER = {torch.float64: 1e-10, torch.float32: 1e-6}
 LARGEST_JITTER = 1e-4
@@ -108,12 +109,9 @@ def try_cholesky(matrix: Tensor) -> Tensor | None:
 def failure(matrix: Tensor, found: str, what: str, advice: str) -> NotPositiveDefiniteError | NotFiniteError:
     """Why a matrix could not be factorised, and what to do."""
     if not bool(torch.isfinite(matrix).all()):
-        return NotFiniteError(
-            f"{what} contains NaN or infinity: kernel values are too large for floating-point numbers, or the kernel "
-            "is not defined for these rows. Rescale the data, or check the kernel."
-        )
+        return not_finite(what)
     if len(matrix) <= LARGEST_EXPLAINED:
-        found += f"; its smallest eigenvalue is {float(torch.linalg.eigvalsh(matrix.double())[0]):.3g}"
+        found += f"; its smallest eigenvalue is {float(eigvalsh(matrix.double())[0]):.3g}"
     return NotPositiveDefiniteError(
         f"{found}. The kernel may not be positive semi-definite (test it with mercer.testing.check_kernel); "
         f"otherwise {advice}."

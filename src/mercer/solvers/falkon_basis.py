@@ -13,6 +13,7 @@ from mercer.core.blocks import rows_at_once
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.seeding import generator_from
 from mercer.solvers.conjugate_gradients import Map
+from mercer.solvers.decompose import eigh
 from mercer.solvers.factor import factorise_in_place, independent_functions
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
@@ -94,7 +95,7 @@ class FalkonBasis:
         squares = inner.diagonal().clone()
         distinct, group = alphas.unique(return_inverse=True)
         if len(distinct) > FEW_ALPHAS:
-            values, vectors = torch.linalg.eigh(inner)
+            values, vectors = eigh(inner)
             values.clamp_(min=0.0)
             squares = values.clone()
             roots = [(values + alpha).sqrt().unsqueeze(1) for alpha in distinct]

@@ -14,7 +14,9 @@ from mercer.core.arrays import check_finite
 from mercer.core.blocks import rows_at_once
 from mercer.core.memory import resolve_budget
 from mercer.solvers.conjugate_gradients import conjugate_gradients
-from mercer.solvers.eigh import decompose_in_place
+from mercer.solvers.decompose import eigh_in_place
+from mercer.solvers.error_bound import ENTRIES
+from mercer.solvers.excess import excess_of_functions
 from mercer.solvers.factor import factorise
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.row_blocks import PART_SHARE, Block
@@ -51,6 +53,7 @@ class FewSpan:
     weights: Tensor | None
     kept: list[Tensor] | None
     spectrum: Tensor
+    rounding: float = 0.0
     spare: float = math.inf
     passes: int = 0
 
@@ -59,7 +62,8 @@ class FewSpan:
         """The span of landmarks with Gram matrix `K_mm`, over blocks that can be read again and again."""
         first = next(iter(blocks)).kernel
         matrix, precision = landmark_matrix(K_mm, torch.empty(first.shape[1], dtype=torch.float64, device=first.device))
-        basis = whitening(matrix, max(precision, rounding_of(first.dtype, len(matrix))))
+        rounding = max(precision, rounding_of(first.dtype, len(matrix)))
+        basis = whitening(matrix, rounding)
         n = sum(len(block.targets) for block in blocks)
         weights = [block.weights for block in blocks]
         all_weights = None if weights[0] is None else torch.cat([w for w in weights if w is not None])
@@ -68,8 +72,8 @@ class FewSpan:
         spare = (
             budget - 8 * MATRICES * m**2 - ROW_PARTS * min(8 * m * rows_at_once(m, first.device), budget / PART_SHARE)
         )
-        span = cls(blocks, basis, n, all_weights, None, basis, spare)
-        values, vectors = decompose_in_place(span.gram(torch.ones(n).to(basis)))
+        span = cls(blocks, basis, n, all_weights, None, basis, rounding, spare)
+        values, vectors = eigh_in_place(span.gram(torch.ones(n).to(basis)), "The kernel at the landmarks")
         span.spectrum, span.basis = values.clamp(min=0.0), basis @ vectors
         if n * span.m * 8 <= spare:
             span.kept = [features for _, features in span.parts()]
@@ -115,6 +119,16 @@ class FewSpan:
         for part, features in self.parts():
             found[part] = features @ c
         return found
+
+    def predictions(self, c: Tensor) -> Tensor:
+        self.passes += 1
+        coef = self.coefficients(c)
+        return torch.cat([K.to(coef) @ coef for block in self.blocks for K, _, _ in block.parts()])
+
+    def excess(self, objective: Objective, c: Tensor, f: Tensor) -> Tensor:
+        uphill = self.gather(objective.gradient(f)) + 2 * objective.alpha * c
+        left_out = ENTRIES * self.rounding * float(self.spectrum.sum()) if self.m < len(self.basis) else 0.0
+        return excess_of_functions(objective, uphill, f, float(self.spectrum.max()), left_out)
 
     def gather(self, V: Tensor) -> Tensor:
         """E^T K_nm^T V."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.solvers.decompose import eigh
 from mercer.solvers.products import Products
 
 
@@ -33,7 +34,7 @@ class Flattened:
     @classmethod
     def of(cls, products: Products, rows: Tensor, train: Tensor, q: int, alpha: float = 0.0) -> Flattened:
         core = torch.cat([products.rows(part)[:, rows] for part in rows.split(products.rows_at_once)])
-        values, vectors = torch.linalg.eigh((core + core.T) / 2)
+        values, vectors = eigh((core + core.T) / 2)
         del core
         values, vectors = values.flip(0), vectors.flip(1)
         if float(values[-1]) < -(products.precision**0.5) * float(values[0].clamp(min=0.0)):

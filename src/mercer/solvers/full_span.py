@@ -13,6 +13,8 @@ from mercer.core.blocks import new_matrix
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
 from mercer.losses import Multinomial
 from mercer.operators import Stored
+from mercer.solvers.decompose import pinv
+from mercer.solvers.excess import excess_of_rows
 from mercer.solvers.factor import factorise_in_place, solve_factored
 from mercer.solvers.joint_inverse import JointInverse
 from mercer.solvers.newton_system import NewtonSystem
@@ -98,6 +100,11 @@ class FullSpan:
     def values(self, c: Tensor) -> Tensor:
         return self.products.matmul(c)
 
+    predictions = values
+
+    def excess(self, objective: Objective, c: Tensor, f: Tensor) -> Tensor:
+        return excess_of_rows(objective, c, f, self.products.diag)
+
     def inner(self, c: Tensor, other: Tensor, other_values: Tensor) -> float:
         return float((c * other_values).sum())
 
@@ -157,8 +164,9 @@ class FullSpan:
             step = self._joint_step(objective, c, base, f if at is None else at)
             if step is not None:
                 return step
+        base, direct = self._shallow(base, root, shift)
         moved = self._moved(base, root)
-        right, b = root.transposed(-moved), f.new_zeros(f.shape[1])
+        right, b = root.transposed(-moved) + direct, f.new_zeros(f.shape[1])
         if not objective.intercept:
             v = self._solve(root, [right], shift, tol)[0]
         elif objective.loss.joint:
@@ -166,13 +174,25 @@ class FullSpan:
         else:
             v, upwards = self._solve(root, [right, root.transposed(torch.ones_like(f))], shift, tol)
             sums, wanted = root.apply(upwards).sum(0), (c + base + root.apply(v)).sum(0)
-            if float(sums.max()) <= 1e-14 * max(1.0, float(wanted.abs().max())):  # nothing has curvature
+            unit = min(1.0, 1.0 / self.mean_diag)
+            if float(sums.max()) <= 1e-14 * max(unit, float(wanted.abs().max())):  # nothing has curvature
                 b = objective.best_intercept(f + self._image(base))
             else:
                 b = torch.where(sums > 0, wanted / torch.where(sums > 0, sums, 1.0), 0.0)
             v = v - b * upwards
         d = base + root.apply(v)
         return Step(d, self._image(d) + b, b, exact=self.inner_steps == before)
+
+    def _shallow(self, base: Tensor, root: Root, shift: float) -> tuple[Tensor, Tensor]:
+        r"""r without the rows whose coefficients would cancel against it, and what S v then solves for on top.
+
+        With r' zero where :math:`s_i^2 k(x_i, x_i) > 2 \alpha`, (S^T K S + 2 alpha) v gets 2 alpha (r - r') / s more.
+        """
+        if not isinstance(root, DiagonalRoot) or self.matrix is None or self.n > self.direct_rows:
+            return base, torch.zeros_like(base)
+        steep = root.s.square() * self.products.diag.unsqueeze(1) > shift
+        direct = torch.where(steep, shift * base / torch.where(steep, root.s, 1.0), 0.0)
+        return torch.where(steep, 0.0, base), direct
 
     def _joins(self, objective: Objective) -> bool:
         """Whether a step for several classes is found from factors."""
@@ -202,7 +222,7 @@ class FullSpan:
             units = torch.eye(len(b)).to(at).unsqueeze(1).expand(len(b), self.n, len(b))
             upwards = joint.reduce(units)
             wanted = lift.sum(0) + shift * (c + base).sum(0)
-            b = torch.linalg.pinv(upwards.sum(1), rtol=1e-10, hermitian=True) @ wanted
+            b = pinv(upwards.sum(1), "A Newton system", rtol=1e-10) @ wanted
             lift = lift - (upwards @ b).T
         d = base + lift / shift
         moved = self._image(d) + b

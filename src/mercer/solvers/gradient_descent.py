@@ -13,6 +13,7 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.core.seeding import generator_from
+from mercer.solvers.decompose import eigh
 from mercer.solvers.early_stopping import (
     NO_GAIN,
     BestSoFar,
@@ -172,5 +173,5 @@ def largest_eigenvalue(products: Products, generator: torch.Generator) -> float:
         V.append(w / off[-1])
     beside = torch.diag(torch.tensor(off[:-1], dtype=torch.float64), 1)
     T = torch.diag(torch.tensor(diagonal, dtype=torch.float64)) + beside + beside.T
-    values, vectors = torch.linalg.eigh(T)
+    values, vectors = eigh(T, "A Krylov space of the Gram matrix")
     return float(values[-1]) + off[-1] * abs(float(vectors[-1, -1]))

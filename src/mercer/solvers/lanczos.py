@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.solvers.decompose import eigh
 
 Map = Callable[[Tensor], Tensor]
 """A linear map of columns (n, k)."""
@@ -101,6 +102,6 @@ def _first_of_log(lengths: list[Tensor], slopes: list[Tensor], active: list[Tens
     diagonal = torch.where(on > 0, diagonal, 1.0)
     beside = b[:-1].sqrt() * inverse[:-1] * on[1:]
     T = torch.diag_embed(diagonal.T) + torch.diag_embed(beside.T, 1) + torch.diag_embed(beside.T, -1)
-    values, vectors = torch.linalg.eigh(T)
+    values, vectors = eigh(T, "A Krylov space of the covariance")
     tiny = torch.finfo(torch.float64).tiny
     return (vectors[:, 0].square() * values.clamp(min=tiny).log()).sum(1).to(lengths[0].device)

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from mercer.solvers.decompose import eigh
 from mercer.solvers.drawing import draw_different
 from mercer.solvers.products import Products
 from mercer.solvers.system import System
@@ -58,7 +59,7 @@ def _scores(products: Products, members: Tensor, chosen: Tensor, share: Tensor, 
     root = share.rsqrt().unsqueeze(1)
     rows = products.rows(chosen)
     core = root * rows[:, chosen] * root.T
-    values, vectors = torch.linalg.eigh((core + core.T) / 2)
+    values, vectors = eigh((core + core.T) / 2)
     values = values.clamp(min=0.0)
     tail = float(values[: max(0, len(values) - k)].sum()) / k
     ridge = max(tail, max(products.precision, ROUNDING) * float(values[-1]), torch.finfo(torch.float64).tiny)

@@ -9,11 +9,16 @@ from torch import Tensor
 
 from mercer.losses import PiecewiseLinear
 from mercer.solvers.dual import Dual
+from mercer.solvers.error_bound import far_words, too_far
+from mercer.solvers.excess import share_of
 from mercer.solvers.newton import ROUNDING, Minimum, Newton
 from mercer.solvers.objective import Known, Objective, Span
 
 COARSE = 1e-4
 """Accuracy of the first, cheap minimum with a low-rank copy of the Gram matrix."""
+
+REFINEMENTS = 3
+"""Rounds of further Newton steps, each of which has to halve what rounding left of the excess of the objective."""
 
 
 def minimise(
@@ -44,10 +49,46 @@ def minimise(
             warm = Newton(tol=COARSE, keep_interrupted=False).solve(coarse, objective)
             near = warm.fitted
     start: tuple[Tensor | None, Tensor | None] = (None, None) if warm is None else (warm.value, warm.intercept)
-    if smooth:
-        return in_the_middle(objective, Newton(**options).solve(span, objective, *start, near))
-    dual = None if warm is None else warm.dual
-    return in_the_middle(objective, Dual(**options).solve(span, objective, *start, dual))
+    if not smooth:
+        dual = Dual(**options)
+        found = in_the_middle(objective, dual.solve(span, objective, *start, None if warm is None else warm.dual))
+        return judged(objective, options, found, dual.excess(span, objective, found))
+    found = newton(span, objective, options, *start, near)
+    return refined(span, objective, options, found) if objective.loss.convex else found
+
+
+def newton(span: Span, objective: Objective, options: dict[str, Any], *start: Tensor | None) -> Minimum:
+    """The minimum of a smooth loss by Newton's method alone."""
+    return in_the_middle(objective, Newton(**options).solve(span, objective, *start))
+
+
+def refined(span: Span, objective: Objective, options: dict[str, Any], found: Minimum) -> Minimum:
+    """A minimum without the rounding errors that further steps take away, and with a bound of what they leave."""
+    excess = excess_of(span, objective, found)
+    for _ in range(REFINEMENTS):
+        if not found.converged or float(excess.sum()) <= options["tol"] * abs(found.objective):
+            break
+        again = newton(span, objective, options, found.value, found.intercept)
+        left = excess_of(span, objective, again)
+        if not float(left.sum()) < float(excess.sum()) / 2:
+            break
+        steps, seconds = found.iterations + again.iterations, found.seconds + again.seconds
+        found, excess = replace(again, converged=True, iterations=steps, seconds=seconds, reason=found.reason), left
+    return judged(objective, options, found, excess)
+
+
+def excess_of(span: Span, objective: Objective, found: Minimum) -> Tensor:
+    """How far the objective is above the least, at the values that a model with these coefficients predicts."""
+    return span.excess(objective, found.value, span.predictions(found.value) + found.intercept)
+
+
+def judged(objective: Objective, options: dict[str, Any], found: Minimum, excess: Tensor) -> Minimum:
+    """A minimum that has not converged where its predictions may be further off than `tol` lets them."""
+    bound = share_of(objective, excess, found.fitted)
+    if not found.converged or not too_far(bound, options["tol"] ** 0.5):
+        return replace(found, error_bound=bound)
+    reason = "; ".join(filter(None, [found.reason, far_words(bound)]))
+    return replace(found, error_bound=bound, converged=False, reason=reason)
 
 
 def in_the_middle(objective: Objective, found: Minimum) -> Minimum:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.solvers.conjugate_gradients import conjugate_gradients
+from mercer.solvers.decompose import pinv
 from mercer.solvers.factor import cholesky
 from mercer.solvers.objective import Root
 from mercer.solvers.products import Products
@@ -129,4 +130,4 @@ class Woodbury:
 
 def _pinv(M: Tensor) -> Tensor:
     """The inverse on the range of a symmetric matrix: a constant added to all classes changes nothing."""
-    return torch.linalg.pinv((M + M.T) / 2, rtol=1e-9, hermitian=True)
+    return pinv((M + M.T) / 2, "A Newton system", rtol=1e-9)

@@ -13,6 +13,7 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
+from mercer.solvers.decompose import eigh
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.factor import factorise_in_place
 from mercer.solvers.row_blocks import Block
@@ -198,7 +199,7 @@ class NystromEquations:
     def spectrum(self) -> NystromSpectrum:
         """The equations with their matrix made diagonal."""
         started = time.perf_counter()
-        values, vectors = torch.linalg.eigh(self.inner)
+        values, vectors = eigh(self.inner)
         seconds = self.seconds + time.perf_counter() - started
         return NystromSpectrum(self, self._outside(vectors), vectors, values, seconds)
 

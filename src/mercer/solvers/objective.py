@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.losses import Loss, PiecewiseLinear
+from mercer.solvers.decompose import eigh
 from mercer.solvers.system import SMALLEST_ALPHA
 
 BISECTIONS = 100
@@ -24,6 +26,10 @@ NEXT = 1e-9
 
 BLOCKS = 2**14
 """Second derivatives of a joint loss that are decomposed at a time: a GPU takes half a megabyte for each."""
+
+
+Map = Callable[[Tensor], Tensor]
+"""A linear map of values (n, t)."""
 
 
 class Span(Protocol):
@@ -50,6 +56,12 @@ class Span(Protocol):
 
     def coarse(self) -> Span | None:
         """A span nearby in which steps cost little, with coefficients of the same meaning; None where there is none."""
+
+    def predictions(self, c: Tensor) -> Tensor:
+        """The values f at the rows, as a model with these coefficients predicts them."""
+
+    def excess(self, objective: Objective, c: Tensor, f: Tensor) -> Tensor:
+        """How far the objective with predictions f, intercept included, is above the least, for each column."""
 
     def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float, at: Tensor | None = None) -> Any:
         """The Newton step from the coefficients c, where the values with intercept are f; a `Step`.
@@ -214,6 +226,9 @@ class Root(Protocol):
     def transposed(self, V: Tensor) -> Tensor:
         """S^T v."""
 
+    def turned(self, V: Tensor) -> tuple[Tensor, Tensor, Map]:
+        """The eigenvalues of H (n, t), v along its eigenvectors, and the map back."""
+
 
 @dataclass(frozen=True, eq=False)
 class DiagonalRoot:
@@ -230,6 +245,9 @@ class DiagonalRoot:
 
     transposed = apply
 
+    def turned(self, V: Tensor) -> tuple[Tensor, Tensor, Map]:
+        return self.s.square().expand_as(V), V, lambda W: W
+
 
 @dataclass(frozen=True, eq=False)
 class BlockRoot:
@@ -242,7 +260,7 @@ class BlockRoot:
     def of(cls, blocks: Tensor) -> BlockRoot:
         roots = []
         for part in blocks.split(BLOCKS):
-            values, vectors = torch.linalg.eigh(part)
+            values, vectors = eigh(part, "The second derivatives of the losses")
             roots.append((vectors * values.clamp(min=0.0).sqrt().unsqueeze(1)) @ vectors.mT)
         return cls(torch.cat(roots), blocks.diagonal(dim1=1, dim2=2).clamp(min=0.0).sqrt())
 
@@ -250,3 +268,8 @@ class BlockRoot:
         return torch.einsum("nij,nj->ni", self.S, V)
 
     transposed = apply
+
+    def turned(self, V: Tensor) -> tuple[Tensor, Tensor, Map]:
+        values, vectors = eigh(self.S, "The second derivatives of the losses")
+        along = torch.einsum("nij,ni->nj", vectors, V)
+        return values.square(), along, lambda W: torch.einsum("nij,nj->ni", vectors, W)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.seeding import generator_from
+from mercer.solvers.decompose import eigvalsh
 from mercer.solvers.factor import factorise, try_cholesky
 from mercer.solvers.pivoted_cholesky import NOISE, pivoted_cholesky
 from mercer.solvers.products import Products
@@ -231,7 +232,7 @@ def nystrom_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0
         factor = try_cholesky((core + core.T) / 2)
         if factor is not None:
             F = torch.linalg.solve_triangular(factor.T, shifted, upper=True, left=False)
-            smallest = float(torch.linalg.eigvalsh(F.mT @ F)[0]) - shift
+            smallest = float(eigvalsh(F.mT @ F, "A preconditioner")[0]) - shift
             return LowRank(F, max(smallest, 0.0), f"Nyström preconditioner of rank {rank}")
         shift *= 10
     if scale == 0:

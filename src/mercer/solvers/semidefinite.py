@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.solvers.decompose import eigvalsh
 from mercer.solvers.factor import factorise_in_place
 from mercer.solvers.system import System, dense_float64
 
@@ -56,7 +57,7 @@ def require_semidefinite(A: System, given: torch.dtype | None = None) -> None:
     if factorise_in_place(matrix):
         return
     matrix, _ = dense_float64(A)
-    values = torch.linalg.eigvalsh(matrix)
+    values = eigvalsh(matrix, "The Gram matrix")
     smallest, largest = float(values[0]), float(values[-1])
     hint = "" if single or -smallest > SINGLE_ROUNDING * largest else SINGLE_HINT
     raise NotPositiveDefiniteError(

@@ -14,7 +14,7 @@ from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import generator_from
-from mercer.solvers.eigh import decompose_in_place
+from mercer.solvers.decompose import eigh, eigh_in_place
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, dense_float64
 
@@ -85,7 +85,7 @@ def _dense(A: System, count: int, scale: float) -> Eigenpairs:
     started = time.perf_counter()
     matrix, precision = dense_float64(A)
     check_finite(matrix, "The Gram matrix")
-    values, vectors = decompose_in_place(matrix)
+    values, vectors = eigh_in_place(matrix, "The Gram matrix")
     _check_definite(float(values[0]), float(values[-1]), len(values), precision, scale)
     report = SolverReport("dense", True, 0.0, seconds=time.perf_counter() - started)
     top = vectors[:, -count:].flip(1).contiguous()
@@ -162,7 +162,7 @@ class _Basis:
 
     def best(self, count: int) -> _Ritz:
         H = self.H[: self.size, : self.size]
-        values, vectors = torch.linalg.eigh((H + H.T) / 2)
+        values, vectors = eigh((H + H.T) / 2, "The Gram matrix")
         self.smallest = float(values[0])
         top = vectors[:, -count:].flip(1)
         return _Ritz(values[-count:].flip(0), self.Q[:, : self.size] @ top, self.AQ[:, : self.size] @ top)
@@ -177,7 +177,7 @@ class _Basis:
 
 def _orthonormal(V: Tensor, most: int) -> Tensor:
     """At most so many orthonormal columns that span those of V, without directions that are rounding error."""
-    values, vectors = torch.linalg.eigh(V.T @ V)
+    values, vectors = eigh(V.T @ V, "The Gram matrix")
     kept = (values > 1e-14 * values[-1].clamp(min=torch.finfo(torch.float64).tiny)).nonzero().squeeze(1)
     kept = kept[max(0, len(kept) - most) :]
     return V @ (vectors[:, kept] * values[kept].rsqrt())

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
-from mercer.solvers.eigh import decompose_in_place
+from mercer.solvers.decompose import eigh_in_place, eigvalsh
 
 ROUNDING = 3.0
 """Eigenvalues of K_mm up to this many times the rounding error of the largest are noise. Those above matter, however
@@ -53,7 +53,7 @@ def whitening(K_mm: Tensor, precision: float) -> Tensor:
     if bool((K_mm[diagonal <= 0].abs() > precision**0.5 * K_mm.abs().max()).any()):
         raise _indefinite(K_mm)
     root = torch.where(diagonal > 0, diagonal, torch.inf).rsqrt().unsqueeze(1)
-    values, vectors = decompose_in_place((root * K_mm).mul_(root.T).contiguous())
+    values, vectors = eigh_in_place((root * K_mm).mul_(root.T).contiguous(), "The Gram matrix of the landmarks")
     if float(values[0]) < -(precision**0.5) * float(values[-1]):
         raise _indefinite(K_mm)
     kept = values > max(ROUNDING * precision * float(values[-1]), -2.0 * float(values[0]), 0.0)
@@ -61,7 +61,7 @@ def whitening(K_mm: Tensor, precision: float) -> Tensor:
 
 
 def _indefinite(K_mm: Tensor) -> NotPositiveDefiniteError:
-    values = torch.linalg.eigvalsh(K_mm)
+    values = eigvalsh(K_mm)
     return NotPositiveDefiniteError(
         f"The Gram matrix of the landmarks has the eigenvalue {float(values[0]):.3g} (the largest is "
         f"{float(values[-1]):.3g}): the kernel is not positive semi-definite. "

@@ -1,0 +1,85 @@
+"""Every eigendecomposition of the package, and every solve that is not by a Cholesky factor: errors of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError, NotFiniteError
+
+KERNEL_MATRIX = "A matrix of kernel values"
+
+
+def eigh(matrix: Tensor, what: str = KERNEL_MATRIX) -> tuple[Tensor, Tensor]:
+    """Eigenvalues in rising order and eigenvectors of symmetric matrices."""
+    with _explained(matrix, what):
+        values, vectors = torch.linalg.eigh(matrix)
+    return _finite(values, what), vectors
+
+
+def eigh_in_place(matrix: Tensor, what: str = KERNEL_MATRIX) -> tuple[Tensor, Tensor]:
+    """Those of a row-major matrix, which the vectors overwrite on the CPU."""
+    if matrix.is_cuda:
+        return eigh(matrix, what)
+    check_decomposable(matrix, what)
+    vectors = matrix.mT  # LAPACK's order: no copy is made
+    values = matrix.new_empty(len(matrix))
+    with _explained(matrix, what):
+        torch.linalg.eigh(vectors, out=(values, vectors))
+    return _finite(values, what), vectors
+
+
+def eigvalsh(matrix: Tensor, what: str = KERNEL_MATRIX) -> Tensor:
+    """Eigenvalues in rising order of symmetric matrices."""
+    with _explained(matrix, what):
+        values = torch.linalg.eigvalsh(matrix)
+    return _finite(values, what)
+
+
+def pinv(matrix: Tensor, what: str = KERNEL_MATRIX, rtol: float | None = None) -> Tensor:
+    """The pseudo-inverse of symmetric matrices."""
+    check_decomposable(matrix, what)  # that of NaN would be zero
+    with _explained(matrix, what):
+        return torch.linalg.pinv(matrix, rtol=rtol, hermitian=True)
+
+
+def solve(matrix: Tensor, B: Tensor, what: str) -> Tensor:
+    """The inverse of any square matrices times B."""
+    check_decomposable(matrix, what)
+    with _explained(matrix, what):
+        return torch.linalg.solve(matrix, B)
+
+
+def check_decomposable(matrix: Tensor, what: str) -> None:
+    """Raise an error where entries are not finite."""
+    if not bool(torch.isfinite(matrix.sum())) and not bool(torch.isfinite(matrix).all()):
+        raise not_finite(what)
+
+
+@contextmanager
+def _explained(matrix: Tensor, what: str) -> Iterator[None]:
+    try:
+        yield
+    except torch.linalg.LinAlgError:
+        check_decomposable(matrix, what)
+        raise InputError(
+            f"{what} cannot be decomposed: it is singular, or its entries are of too many orders of magnitude. Scale "
+            "the columns of X (StandardScaler), or check the kernel and the sample weights."
+        ) from None
+
+
+def _finite(values: Tensor, what: str) -> Tensor:
+    if not bool(torch.isfinite(values).all()):
+        raise not_finite(what)
+    return values
+
+
+def not_finite(what: str) -> NotFiniteError:
+    """The error of a matrix that is not made of numbers."""
+    return NotFiniteError(
+        f"{what} contains NaN or infinity: kernel values are too large for floating-point numbers, or the kernel is "
+        "not defined for these rows. Rescale the data, or check the kernel."
+    )
