@@ -441,7 +441,7 @@ def test_array_types_that_models_do_not_use_are_refused(tmp_path):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_arrays_with_nan_or_infinity_are_refused(value, tmp_path):
     forge(tmp_path / "m", document(arrays={"x": ["F32", [2]]}), {"x": torch.tensor([1.0, value])})
-    refused(tmp_path / "m", r"array 'x' contains (NaN|infinity) \(first at position 1\)")
+    refused(tmp_path / "m", r"array 'x' contains (NaN|infinity) \(first: position 1\)")
 
 
 def test_a_wrong_checksum_is_refused(tmp_path):

@@ -1,13 +1,17 @@
 """Bad input gets a clear error with the offending name and value."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import torch
 
-from mercer import GaussianProcessRegressor, KernelRegressor, KernelRidge, load
+from mercer import GaussianProcessRegressor, KernelClassifier, KernelRegressor, KernelRidge, load
 from mercer.core.errors import InputError, MemoryBudgetError, ModelFileError, NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Matern
+from mercer.rows import ArrayRows
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 y = X[:, 0].copy()
@@ -32,11 +36,11 @@ def test_nan_and_infinity_are_named(name, value):
 
 @pytest.mark.parametrize("model", [KernelRidge(), KernelRegressor(), GaussianProcessRegressor()], ids=repr)
 def test_fit_says_where_the_first_nan_or_infinity_is(model):
-    with pytest.raises(InputError, match="X contains NaN .first at row, column 1, 1.; remove or impute"):
+    with pytest.raises(InputError, match="X contains NaN .first: row 1, column 1.; impute it, for example"):
         model.fit(spoiled(X, np.nan), y)
-    with pytest.raises(InputError, match="y contains infinity .first at position 4.; remove or impute"):
+    with pytest.raises(InputError, match="y contains infinity .first: position 4.; replace it"):
         model.fit(X, spoiled(y, np.inf))
-    with pytest.raises(InputError, match="y contains NaN .first at row, column 2, 0."):
+    with pytest.raises(InputError, match="y contains NaN .first: row 2, column 0."):
         model.fit(X, spoiled(X[:, :2], np.nan))
 
 
@@ -195,3 +199,55 @@ def test_model_files_that_are_not(tmp_path):
             load(path)
     with pytest.raises(ModelFileError, match="does not exist"):
         load(tmp_path / "nothing.safetensors")
+
+
+def test_a_missing_value_in_a_table_is_named_by_its_column():
+    table = pd.DataFrame(spoiled(X, np.nan)).rename(columns=lambda i: f"column {i}")
+    for model in (KernelRidge(), KernelRegressor(), GaussianProcessRegressor()):
+        with pytest.raises(InputError, match=r"X contains NaN \(first: row 1, column 'column 1'\); impute it, for"):
+            model.fit(table, y)
+
+
+def test_numbers_beyond_float64_are_infinite_without_a_foreign_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(InputError, match="X contains infinity"):
+            KernelRidge().fit(X.astype(np.longdouble) * np.longdouble("1e4000"), y)
+
+
+@pytest.mark.parametrize("options", [{"n_features": 10}, {"n_landmarks": 10}])
+@pytest.mark.parametrize("tune", [False, True])
+def test_a_stream_without_any_weight_is_refused(options, tune):
+    source = ArrayRows(X, y, np.zeros(len(y)))
+    with pytest.raises(InputError, match="no rows with weight"):
+        KernelRidge(Gaussian(1.0), tune=tune, **options).fit(source)
+
+
+def test_any_seed_that_numpy_takes_is_one():
+    for data in ((X, y), (ArrayRows(X, y),)):
+        KernelRidge(Gaussian(1.0), n_landmarks=4, random_state=10**30).fit(*data)
+
+
+def test_a_kernel_that_vanishes_at_all_landmarks_leaves_the_intercept():
+    model = KernelClassifier("linear", n_landmarks=5).fit(X * 1e-200, np.arange(len(X)) % 3 == 0)
+    assert not model.predict(X).any()
+
+
+def test_targets_beyond_1e154_are_reported_and_fitted_without_foreign_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        small, huge = (KernelRidge("gaussian", alpha="gcv").fit(X, y * size) for size in (1.0, 1e200))
+        assert f"{float(str(huge.report()).split('loo error')[1].split()[0]) / 1e200:.3g}" == (
+            f"{float(str(small.report()).split('loo error')[1].split()[0]):.3g}"
+        )
+        assert huge.score(X, y * 1e200) == pytest.approx(small.score(X, y))
+        KernelRegressor("laplace", loss="quantile").fit(X, y * 1e200)
+
+
+def test_probabilities_know_no_unit_of_weights():
+    one, many = (
+        KernelClassifier(Gaussian(1.0), loss="squared", alpha=size).fit(X, y > np.median(y), np.full(len(y), size))
+        for size in (1.0, 1e150)
+    )
+    assert np.isfinite(many.predict_proba(X)).all()
+    assert np.isfinite(one.predict_proba(X)).all()

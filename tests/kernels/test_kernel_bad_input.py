@@ -205,7 +205,7 @@ def with_entry(value, row=2, column=1):
 @pytest.mark.parametrize(("value", "word"), [(nan, "NaN"), (inf, "infinity"), (-inf, "infinity")])
 @pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy, pd.DataFrame, np.ndarray.tolist])
 def test_nan_and_infinity_are_rejected_with_their_place(value, word, convert):
-    with pytest.raises(InputError, match=rf"X contains {word} \(first at row, column 2, 1\)"):
+    with pytest.raises(InputError, match=rf"X contains {word} \(first: row 2, column 1\)"):
         Gaussian()(convert(with_entry(value)))
     with pytest.raises(InputError, match=rf"Z contains {word}"):
         Gaussian()(X, convert(with_entry(value)))
@@ -213,7 +213,7 @@ def test_nan_and_infinity_are_rejected_with_their_place(value, word, convert):
 
 def test_missing_values_of_frames_are_rejected_with_their_place():
     for frame in (pl.DataFrame({"a": [1, None]}), pd.DataFrame({"a": pd.array([1, None], dtype="Int64")})):
-        with pytest.raises(InputError, match=r"X contains NaN \(first at row, column 1, 0\)"):
+        with pytest.raises(InputError, match=r"X contains NaN \(first: row 1, column 'a'\)"):
             Gaussian()(frame)
 
 

@@ -183,7 +183,7 @@ def test_ready_matrices_compose_with_each_other_and_with_noise():
         (lambda k: k(K[:3, :4], K), r"one column per training point: shape \(3, 6\), got \(3, 4\)"),
         (lambda k: k(K[:3], K[:3]), r"Gram matrix Z must be square, got shape \(3, 6\)"),
         (lambda k: k(np.array([[1.0, 2.0], [5.0, 1.0]])), r"symmetric, but X\[0, 1\] = 2 and X\[1, 0\] = 5"),
-        (lambda k: k(np.array([[1.0, np.nan], [0.0, 1.0]])), r"X contains NaN \(first at row, column 0, 1\)"),
+        (lambda k: k(np.array([[1.0, np.nan], [0.0, 1.0]])), r"X contains NaN \(first: row 0, column 1\)"),
     ],
 )
 def test_matrices_of_the_wrong_shape_or_not_symmetric_are_rejected(evaluate, message):

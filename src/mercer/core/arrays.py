@@ -13,6 +13,10 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
 
+IMPUTE = "remove or impute it first."
+IMPUTE_ROWS = "impute it, for example with SimpleImputer."
+REPLACE = "replace it or remove it first."
+
 FLOATS = (torch.float32, torch.float64)
 
 
@@ -54,11 +58,11 @@ class Points:
         return self.values.numel() * self.values.element_size() if self.borrowed and self.is_tensor else 0
 
 
-def as_points(X: Any, name: str = "X", *, objects: bool = False) -> Points:
+def as_points(X: Any, name: str = "X", *, objects: bool = False, names: Sequence[str] | None = None) -> Points:
     """Convert a sample to `Points`.
 
     With `objects`, only two-dimensional arrays and frames of numbers become a tensor; lists of strings, graphs,
-    numbers or lists stay the objects they are.
+    numbers or lists stay the objects they are. `names` are those of the columns, where X does not tell them.
     """
     if isinstance(X, Points):
         return X
@@ -70,8 +74,9 @@ def as_points(X: Any, name: str = "X", *, objects: bool = False) -> Points:
     if isinstance(X, Tensor):
         return Points(_check_matrix(_check_tensor(X, name), name), borrowed=X.dtype in FLOATS)
     array = _plain_array(X, name) if frame is None else _frame_array(frame, name)
-    values = _check_matrix(_tensor_from_numpy(array, name), name)
-    return Points(values, column_names(X), is_borrowed(values.numpy(), X))
+    names = column_names(X) if names is None else tuple(names)
+    values = _check_matrix(_tensor_from_numpy(array, name), name, names)
+    return Points(values, names, is_borrowed(values.numpy(), X))
 
 
 def is_borrowed(array: np.ndarray, X: Any) -> bool:
@@ -108,18 +113,20 @@ def restore(result: Tensor, like: Any) -> Any:
     return result if isinstance(like, Tensor) else result.detach().cpu().numpy()
 
 
-def check_finite(values: Tensor, name: str) -> None:
-    """Raise an error that points at the first NaN or infinity of `values`."""
+def check_finite(values: Tensor, name: str, names: Sequence[str] | None = None, advice: str = IMPUTE) -> None:
+    """Raise an error that points at the first NaN or infinity of `values`, with the column's name where it has one."""
     if bool(torch.isfinite(values.detach().sum())):  # quick: NaN and infinities survive in a sum
         return
     finite = torch.isfinite(values)
     if bool(finite.all()):
         return
     index = tuple((~finite).nonzero()[0].tolist())
-    kind = "NaN" if bool(torch.isnan(values[index])) else "infinity"
-    place = "at position" if len(index) == 1 else "at row, column"
-    where = ", ".join(map(str, index))
-    raise InputError(f"{name} contains {kind} (first {place} {where}); remove or impute it first.")
+    missing = bool(torch.isnan(values[index]))
+    column = repr(names[index[1]]) if names is not None else ", ".join(map(str, index[1:]))
+    where = f"position {index[0]}" if len(index) == 1 else f"row {index[0]}, column {column}"
+    raise InputError(
+        f"{name} contains {'NaN' if missing else 'infinity'} (first: {where}); {advice if missing else REPLACE}"
+    )
 
 
 def checked_values(values: Tensor, what: str, first: int = 0) -> Tensor:
@@ -244,13 +251,13 @@ def _check_tensor(X: Tensor, name: str) -> Tensor:
     return X if X.dtype in FLOATS else X.to(torch.float64)
 
 
-def _check_matrix(values: Tensor, name: str) -> Tensor:
+def _check_matrix(values: Tensor, name: str, names: Sequence[str] | None = None) -> Tensor:
     if values.ndim != 2:
         hint = f" Reshape it with {name}.reshape(-1, 1) if it is one feature." if values.ndim == 1 else ""
         raise InputError(f"{name} must be a matrix of shape (rows, features), got shape {tuple(values.shape)}.{hint}")
     if values.shape[1] == 0:
         raise InputError(f"{name} has no columns.")
-    check_finite(values, name)
+    check_finite(values, name, names, IMPUTE_ROWS)
     return values
 
 

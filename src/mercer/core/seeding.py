@@ -10,12 +10,15 @@ import torch
 
 from mercer.core.errors import InputTypeError
 
+SEEDS = 2**63
+"""Larger integers count modulo this, so that all that numpy takes are seeds."""
+
 
 def as_seed(random_state: Any) -> int:
     """A non-negative seed: None is 0, so that results repeat by default; generators give their next number.
 
-    >>> as_seed(None), as_seed(7)
-    (0, 7)
+    >>> as_seed(None), as_seed(7), as_seed(2**63 + 7)
+    (0, 7, 7)
     """
     if random_state is None:
         return 0
@@ -24,7 +27,7 @@ def as_seed(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
-        return int(random_state)
+        return int(random_state) % SEEDS
     raise InputTypeError(
         f"random_state={random_state!r}: give None, an integer >= 0, a numpy RandomState or a numpy Generator."
     )

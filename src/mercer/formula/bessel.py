@@ -24,6 +24,7 @@ class _PowerBessel(torch.autograd.Function):
 
     d/du [u^a K_b] = (a - b) u^(a-1) K_b - u^a K_(b-1): sums of the same kind, so any derivative follows.
     At zero the value is the limit of the profile, one for a = b = nu, and zero by convention otherwise.
+    At infinity it is zero.
     """
 
     @staticmethod
@@ -31,11 +32,12 @@ class _PowerBessel(torch.autograd.Function):
         ctx.save_for_backward(u)
         ctx.orders = a, b, nu
         x = u.detach().to("cpu", torch.float64).numpy()
-        inside = np.where(x > 0, x, 1.0)
+        inside = np.where((x > 0) & (x < np.inf), x, 1.0)
         log_constant = (1.0 - nu) * math.log(2.0) - math.lgamma(nu)
         value = np.exp(log_constant + a * np.log(inside) + _log_bessel_k(b, inside))
         at_zero = 1.0 if a == b == nu else 0.0
-        return torch.from_numpy(np.where(x > 0, value, at_zero)).to(u)
+        edge = np.where(x == np.inf, 0.0, np.where(np.isnan(x), np.nan, at_zero))
+        return torch.from_numpy(np.where((x > 0) & (x < np.inf), value, edge)).to(u)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.errors import InputError
 from mercer.selection.weights import positive_weights
 
 
@@ -51,6 +52,8 @@ def merged_rows(X: Points, Y: Tensor, weights: Tensor | None = None, *, square: 
     (tensor([[1.],
             [2.]], dtype=torch.float64), tensor([1., 2.], dtype=torch.float64))
     """
+    if not len(Y):
+        raise InputError("There are no rows with weight to learn from.")
     Y = Y.to(torch.float64).reshape(len(Y), -1)
     w = positive_weights(weights, Y)
     if X.is_tensor:

@@ -128,7 +128,7 @@ class FewSpan:
     def excess(self, objective: Objective, c: Tensor, f: Tensor) -> Tensor:
         uphill = self.gather(objective.gradient(f)) + 2 * objective.alpha * c
         left_out = ENTRIES * self.rounding * float(self.spectrum.sum()) if self.m < len(self.basis) else 0.0
-        return excess_of_functions(objective, uphill, f, float(self.spectrum.max()), left_out)
+        return excess_of_functions(objective, uphill, f, float(self.spectrum.max()) if self.m else 0.0, left_out)
 
     def gather(self, V: Tensor) -> Tensor:
         """E^T K_nm^T V."""
@@ -230,7 +230,7 @@ def factor_with_jitter(system: Tensor, alpha: float) -> Tensor:
     check_finite(system, "A Newton system")
     return factorise(
         system.mT.contiguous().clone,
-        system.diagonal().amax(),
+        system.diagonal().max() if len(system) else None,
         first=ROUNDED,
         largest=LARGEST_JITTER,
         what=f"A Newton system with alpha={alpha:g}",

@@ -9,6 +9,7 @@ SMALLEST = 1e-12
 """Curvatures below this are taken as this."""
 
 
+@np.errstate(over="ignore")  # infinite gains of huge targets still name a pair
 def smo(
     K: Tensor, kink: Tensor, low: Tensor, high: Tensor, *, balanced: bool, tol: float, max_iter: int
 ) -> tuple[Tensor, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import generator_from
 from mercer.solvers.decompose import eigh, eigh_in_place
+from mercer.solvers.error_bound import ALLOWED
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, dense_float64
 
@@ -22,6 +23,11 @@ EXTRA = 8
 """Columns of a block besides the vectors wanted: they speed up the last of these."""
 BASIS_BLOCKS = 10
 """Blocks after which the basis is cut back to the best vectors found."""
+ROUNDED = 4.0
+"""Residuals have no more than so many times sqrt(n) rounding errors of the largest number."""
+ADVICE = (
+    "values of the kernel are nearly constant over the rows; centre and scale the columns of X, or change the kernel"
+)
 DENSE_ROWS = 400
 DENSE_SHARE = 8
 """Up to so many rows, or when more than one in eight vectors is wanted, the whole matrix is decomposed."""
@@ -87,9 +93,24 @@ def _dense(A: System, count: int, scale: float) -> Eigenpairs:
     check_finite(matrix, "The Gram matrix")
     values, vectors = eigh_in_place(matrix, "The Gram matrix")
     _check_definite(float(values[0]), float(values[-1]), len(values), precision, scale)
-    report = SolverReport("dense", True, 0.0, seconds=time.perf_counter() - started)
-    top = vectors[:, -count:].flip(1).contiguous()
-    return Eigenpairs(values[-count:].flip(0).clamp(min=0.0), top, report)
+    values, vectors = values[-count:].flip(0), vectors[:, -count:].flip(1).contiguous()
+    images = torch.as_tensor(A.matmul(vectors)).to(torch.float64)
+    missed, largest = float((images - vectors * values).norm(dim=0).max()), max(float(values[0]), 0.0)
+    converged = missed <= ROUNDED * len(vectors) ** 0.5 * precision * max(largest, scale)
+    report = judged("dense", converged, missed, largest, precision * scale)
+    return Eigenpairs(values.clamp(min=0.0), vectors, replace(report, seconds=time.perf_counter() - started))
+
+
+def judged(solver: str, converged: bool, missed: float, largest: float, noise: float, reason: str = "") -> SolverReport:
+    """The account of eigenpairs with residuals up to `missed`, of a matrix with errors of the size `noise`.
+
+    Eigenvalues are as far off as these two together.
+    """
+    residual = missed / largest if largest > 0 else 0.0
+    if largest > 0 and missed + noise > ALLOWED * largest:
+        converged, told = False, f"eigenvalues may be off by {(missed + noise) / largest:.0e} of the largest: {ADVICE}"
+        reason = "; ".join(filter(None, [reason, told]))
+    return SolverReport(solver, converged, residual, reason=reason)
 
 
 def _krylov(
@@ -107,7 +128,7 @@ def _krylov(
         found = basis.best(block)
         top = float(found.values[0])
         _check_definite(basis.smallest, top, n, A.precision, scale)
-        rounding = 4.0 * n**0.5 * A.precision * max(top, scale)
+        rounding = ROUNDED * n**0.5 * A.precision * max(top, scale)
         allowed = max(tol * top, rounding)
         norms = found.residuals.norm(dim=0)
         converged = basis.size == n or float(norms[:count].max()) <= allowed
@@ -118,9 +139,9 @@ def _krylov(
             basis.restart(found)
         if not basis.add(found.residuals[:, added]):
             break
-    residual = float(norms[:count].max()) / top if top > 0 else 0.0
     reason = f"block Krylov method, {block} columns at a time"
-    report = SolverReport("krylov", converged, residual, steps, time.perf_counter() - started, reason=reason)
+    report = judged("krylov", converged, float(norms[:count].max()), top, A.precision * scale, reason)
+    report = replace(report, iterations=steps, seconds=time.perf_counter() - started)
     return Eigenpairs(found.values[:count].clamp(min=0.0), found.vectors[:, :count].contiguous(), report)
 
 

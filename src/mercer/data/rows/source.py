@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.core.arrays import IMPUTE, IMPUTE_ROWS, REPLACE
 from mercer.core.errors import InputError
 from mercer.data.rows.stream import read_ahead
 
@@ -130,7 +131,7 @@ class RowSource(ABC):
         column = f", column {column}" if column else ""
         raise InputError(
             f"{name} contains {kind}: row {part.start + index[0]}{column} of {self.place(part)}; "
-            "remove or impute it first."
+            + (REPLACE if kind == "infinity" else IMPUTE_ROWS if name == "X" else IMPUTE)
         )
 
 

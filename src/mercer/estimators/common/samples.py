@@ -97,11 +97,10 @@ def checked_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: boo
 def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     """Rows from a table as scikit-learn reads it, with the names seen in `fit`; NaN and infinities are found by us."""
     refuse_masked(X, "X")
-    array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
-    names = getattr(estimator, "feature_names_in_", None)
-    rows = as_points(array)
-    borrowed = rows.borrowed and is_borrowed(array, X)
-    return Points(rows.values, None if names is None else tuple(names), borrowed)
+    with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
+        array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
+    rows = as_points(array, names=getattr(estimator, "feature_names_in_", None))
+    return replace(rows, borrowed=rows.borrowed and is_borrowed(array, X))
 
 
 def _objects(kernel: Kernel, X: Any) -> Points | None:

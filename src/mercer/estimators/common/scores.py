@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from torch import Tensor
+
+HUGE = 1e100
+"""Numbers above it have sums of squares that are none."""
 
 
 class ScoreMixin:
@@ -16,8 +20,12 @@ class ScoreMixin:
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions at X, or for classes the share that is right."""
-        metric = accuracy_score if is_classifier(self) else r2_score
-        return float(metric(on_host(y), on_host(self.predict(X)), sample_weight=on_host(sample_weight)))
+        true, found, weight = on_host(y), on_host(self.predict(X)), on_host(sample_weight)
+        if is_classifier(self):
+            return float(accuracy_score(true, found, sample_weight=weight))
+        size = np.abs(found).max(initial=0.0)
+        unit = 2.0 ** np.frexp(size)[1] if size > HUGE else 1.0  # R^2 knows no unit
+        return float(r2_score(true if unit == 1.0 else np.asarray(true) / unit, found / unit, sample_weight=weight))
 
 
 def on_host(values: Any) -> Any:

@@ -40,7 +40,9 @@ def _loo_error(fit: RidgeFit) -> np.ndarray:
     assert fit.loo is not None
     residuals = sample.targets - fit.loo.cpu()
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights.numpy()
-    return np.sqrt(np.average(residuals.numpy() ** 2, axis=0, weights=weights))
+    size = np.abs(residuals.numpy()).max(axis=0)
+    unit = np.where(size > 0, size, 1.0)  # squares of what is beyond 1e154 are no numbers
+    return unit * np.sqrt(np.average((residuals.numpy() / unit) ** 2, axis=0, weights=weights))
 
 
 def _concerns(fit: RidgeFit) -> list[str]:
