@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from mercer.selection.gcv import gcv_error
 from mercer.selection.loo import loo_error, loo_residuals
 from mercer.selection.weights import positive_weights
 from mercer.solvers import Spectrum
+from mercer.solvers.scaling import powers_of_two
 
 SAME_ERROR = 1e-6  # errors this close, relative to the smallest, are taken as equal
 ZERO_ERROR = 1e-20  # and so are errors below this share of the mean square of the target
@@ -104,6 +105,8 @@ def select_alpha(
     """
     error_of = get_criterion(criterion)
     y = Y.to(spectrum.values).reshape(len(Y), -1)
+    unit = powers_of_two(y)  # squares of what is beyond 1e154 are no numbers
+    y = y / unit
     w = positive_weights(weights, y)
     path = check_path(alphas, float(spectrum.values[-1])).to(y.device)
     b = w.sqrt().unsqueeze(1) * y
@@ -120,7 +123,8 @@ def select_alpha(
         x = (spectrum.vectors @ filtered).reshape(*inverse.shape, -1)
         null_part = spectrum.null_part(part).unsqueeze(1) if ridgeless else None
         errors.append(error_of(x, diagonal, distinct.unsqueeze(1), w, null_part=null_part, null_diag=null_diag))
-    return best_alpha(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
+    found = best_alpha(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
+    return replace(found, errors=found.errors * unit.square())
 
 
 def entries_at_once(memory_budget: Any, device: torch.device | str = "cpu") -> int:
