@@ -64,7 +64,7 @@ def share_of(objective: Objective, excess: Tensor, f: Tensor) -> float:
     >>> from mercer.losses import Squared
     >>> from mercer.solvers.objective import Objective
     >>> problem = Objective(Squared(), torch.tensor([[99.0], [101.0]]).double(), 1.0, intercept=True)
-    >>> share_of(problem, torch.tensor([0.02]).double(), torch.tensor([[99.0], [101.1]]).double())
+    >>> round(share_of(problem, torch.tensor([0.02]).double(), problem.targets), 6)
     0.1
     """
     constant = objective.best_intercept(torch.zeros_like(f)).expand_as(f)
