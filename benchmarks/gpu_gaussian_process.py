@@ -171,7 +171,7 @@ def fit_and_predict(data: Split, method: str, intervals: bool = False, n_learn: 
         f"  {'mercer, ' + method:<26}fit {fitted - started:.2f} s + predict {done - fitted:.2f} s   {score}   "
         f"{peak()}; "
         f"noise {model.noise_:.2e}, evidence {model.log_marginal_likelihood_ / len(data.y):.4f} a row; "
-        f"{found.evaluations} evaluations in the last stage, {found.message}; {model._posterior.report}; "
+        f"{found.evaluations} evaluations in the last stage, {found.message}; {model._fit.posterior.report}; "
         f"mean {model.report_.as_dict()['mean']}",
         flush=True,
     )
@@ -193,7 +193,7 @@ def large(small: bool) -> None:
     )
     started = time.perf_counter()
     model.fit(data.X, data.y)
-    print(f"  fit {time.perf_counter() - started:.1f} s; {model._posterior.report}; {peak()}", flush=True)
+    print(f"  fit {time.perf_counter() - started:.1f} s; {model._fit.posterior.report}; {peak()}", flush=True)
     started = time.perf_counter()
     mean = model.predict(data.X_test)
     print(

@@ -98,7 +98,7 @@ def test_noise_of_each_row_is_a_diagonal_in_the_covariance():
 def test_a_mean_function_is_what_remains_far_from_the_data(mean):
     model = fixed(mean=mean).fit(X, y + 3.0)
     far = np.array([[1e4, 2e4], [-1e4, 1e4]])
-    coef = model._posterior.mean_function.coef.numpy()
+    coef = model._fit.posterior.mean_function.coef.numpy()
     if mean == "zero":
         expected = np.zeros(2)
     elif mean == "constant":
@@ -127,7 +127,7 @@ def test_conditioning_in_two_steps_equals_once(mean):
         for a, b in zip(steps.predict(NEW, return_cov=True), once.predict(NEW, return_cov=True), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-9)
         assert steps.log_marginal_likelihood_ == pytest.approx(once.log_marginal_likelihood_, abs=1e-8)
-        assert steps._seen.n_rows == len(y)
+        assert steps._fit.seen.n_rows == len(y)
 
 
 def test_partial_fit_equals_a_refit_with_what_was_learned():
@@ -166,7 +166,7 @@ def test_noise_free_data_are_met_with_no_deviation():
 def test_a_singular_covariance_gets_a_jitter_that_is_reported():
     dense = np.linspace(0, 1, 80).reshape(-1, 1)
     model = fixed(Gaussian(1.0), noise=0.0).fit(dense, np.sin(3 * dense[:, 0]))
-    assert model._posterior.report.jitter > 0
+    assert model._fit.posterior.report.jitter > 0
     assert "jitter" in str(model.report_)
     np.testing.assert_allclose(model.predict(dense), np.sin(3 * dense[:, 0]), atol=1e-6)
     assert model.predict(dense, return_std=True)[1].max() < 1e-3
@@ -178,7 +178,7 @@ def test_a_variance_is_never_negative(noise):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = fixed(Gaussian(2.0), noise=noise).fit(line, np.cos(line[:, 0]))
-    variances = model._posterior.variance(model._posterior.data.X)
+    variances = model._fit.posterior.variance(model._fit.posterior.data.X)
     assert bool((variances >= 0).all())
     std = model.predict(np.linspace(-1, 2, 500).reshape(-1, 1), return_std=True)[1]
     assert np.isfinite(std).all()
@@ -188,7 +188,7 @@ def test_a_variance_is_never_negative(noise):
 def test_variances_below_zero_by_rounding_are_zero_and_counted():
     model = fixed(noise=0.0).fit(X, y)
     rows = Points(torch.from_numpy(X.copy()))
-    raw = model._posterior.prior_variance(rows) - model._posterior.explained(rows)
+    raw = model._fit.posterior.prior_variance(rows) - model._fit.posterior.explained(rows)
     assert bool((raw < 0).any())
     assert (model.predict(X, return_std=True)[1] >= 0).all()
     assert f"{int((raw < 0).sum())} variances were below zero" in str(model.report_)

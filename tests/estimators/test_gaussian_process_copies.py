@@ -30,7 +30,7 @@ def test_length_scales_are_tied_by_the_number_of_distinct_rows():
     X = rng.normal(size=(25, 10))
     y = X.sum(1) / 3 + 0.3 * rng.normal(size=25)
     model, alone = learned(np.tile(X, (3, 1)), np.tile(y, 3)), learned(X, y)
-    assert model._hyperparameters.tied == alone._hyperparameters.tied != frozenset()
+    assert model._fit.plan.hyper.tied == alone._fit.plan.hyper.tied != frozenset()
     assert model.noise_ == pytest.approx(alone.noise_, rel=0.05)
 
 
@@ -38,7 +38,7 @@ def test_the_mean_function_is_chosen_without_copies():
     X = rng.uniform(-2, 2, size=(60, 1))
     y = np.sin(X[:, 0] + 2) + 0.2 * rng.normal(size=60)
     model, alone = learned(np.tile(X, (4, 1)), np.tile(y, 4), mean="auto"), learned(X, y, mean="auto")
-    assert model._mean_reason.split(" to the")[0] == alone._mean_reason.split(" to the")[0]
+    assert model._fit.mean_reason.split(" to the")[0] == alone._fit.mean_reason.split(" to the")[0]
     with pytest.raises(ValueError, match="too many for 4 rows"):
         learned(np.tile(rng.normal(size=(4, 3)), (5, 1)), np.tile(rng.normal(size=4), 5), mean="linear")
 

@@ -77,7 +77,7 @@ def test_a_saved_model_comes_back_whole(tmp_path, name):
     np.testing.assert_allclose(again.sample_functions(2)(new), model.sample_functions(2)(new), rtol=1e-9, atol=1e-9)
     if name != "noise of rows":
         again.partial_fit(data[:2], targets[:2])
-        assert again._seen.n_rows == model._seen.n_rows + 2
+        assert again._fit.seen.n_rows == model._fit.seen.n_rows + 2
 
 
 def test_a_model_of_strings_comes_back(tmp_path):

@@ -26,7 +26,7 @@ FIXED = {"kernel": KERNEL, "noise": 0.04, "optimize": False}
 def test_given_hyperparameters_give_the_exact_prediction_without_a_matrix():
     exact = GaussianProcessRegressor(method="exact", **FIXED).fit(X, Y)
     found = GaussianProcessRegressor(method="iterative", memory_budget=NARROW, **FIXED).fit(X, Y)
-    assert found._posterior.report.solver == "pcg"
+    assert found._fit.posterior.report.solver == "pcg"
     for latent in (True, False):
         expected, actual = (m.predict(NEW, return_std=True, latent=latent) for m in (exact, found))
         np.testing.assert_allclose(actual, expected, rtol=0, atol=2e-3)
@@ -55,7 +55,7 @@ def test_all_rows_as_inducing_points_are_exact():
 def test_few_inducing_points_learn_too_and_are_said_to_be_an_approximation():
     found = GaussianProcessRegressor("matern32", method="sgpr", n_inducing=30, n_restarts=0).fit(X, Y)
     assert found.score(X, Y) > 0.9
-    assert "an approximation with 30 inducing points" in found._posterior.report.reason
+    assert "an approximation with 30 inducing points" in found._fit.posterior.report.reason
     with pytest.raises(ValueError, match="n_inducing"):
         GaussianProcessRegressor(method="sgpr", n_inducing=0, **FIXED).fit(X, Y)
 
@@ -136,6 +136,7 @@ def test_rows_that_teach_what_the_others_contradict_are_a_concern():
     values = np.r_[np.sin(X[:, 0]), np.sin(X[:, 0]) + rng.normal(size=300)]
     model = GaussianProcessRegressor(n_restarts=0, n_learn=10, random_state=0)
     model.fit(twice, values)
-    model.optimum_ = dataclasses.replace(model.optimum_, value=50.0)
+    likely = dataclasses.replace(model.optimum_, value=50.0)
+    model._fit = dataclasses.replace(model._fit, optimum=likely)
     assert any("unlike the others" in line and "raise n_learn" in line for line in model.report_.concerns)
     assert not any("unlike" in line for line in GaussianProcessRegressor(n_learn=150).fit(X, Y).report_.concerns)

@@ -77,7 +77,8 @@ def test_ordinary_data_of_four_hundred_rows_are_learned(method, kind, kernel):
 @pytest.mark.parametrize("mean", ["constant", "auto"])
 def test_with_nothing_left_to_learn_the_process_is_the_one_given(method, bounds, mean):
     model = learned(method, X, Y, Gaussian(2.0), noise=0.1, bounds={"length_scale": bounds}, mean=mean)
-    given = learned(method, X, Y, Gaussian(2.0), noise=0.1, optimize=False, mean=model._posterior.mean_function.mean)
+    fitted = model._fit.posterior.mean_function.mean
+    given = learned(method, X, Y, Gaussian(2.0), noise=0.1, optimize=False, mean=fitted)
     assert model.optimum_ is None
     assert repr(model.kernel_) == repr(Gaussian(2.0))
     np.testing.assert_array_equal(model.predict(X), given.predict(X))
@@ -188,8 +189,8 @@ def test_without_noise_values_are_met_or_an_error_or_report_says_why_not(method,
         return
     model = learned(method, X, y, noise=noise)
     assert np.isfinite(model.predict(X)).all()
-    assert not model._posterior.report.converged
-    assert "more noise" in model._posterior.report.reason
+    assert not model._fit.posterior.report.converged
+    assert "more noise" in model._fit.posterior.report.reason
 
 
 def test_a_likelihood_that_would_be_rounding_errors_is_an_error():

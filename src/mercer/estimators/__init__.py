@@ -1,8 +1,7 @@
 """The scikit-learn estimators: validate, build the operator, call a solver, keep an RKHS function."""
 
 from mercer.estimators.by_loss import KernelClassifier, KernelRegressor
-from mercer.estimators.gaussian_process import GaussianProcessRegressor
-from mercer.estimators.gaussian_process_classifier import GaussianProcessClassifier
+from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.estimators.kernel_pca import KernelPCA
 from mercer.estimators.mercer_decomposition import MercerDecomposition
 from mercer.estimators.nystrom_features import NystromFeatures

@@ -25,12 +25,18 @@ def without_copies(data: Observations) -> Observations:
     >>> without_copies(Observations(X, torch.tensor([[0.31], [0.85], [0.4], [0.31]]))).Y.flatten()
     tensor([0.3100, 0.8500, 0.4000])
     """
+    kept = rows_but_copies(data)
+    return data if kept is None else data.take(kept)
+
+
+def rows_but_copies(data: Observations) -> Tensor | None:
+    """The places of the rows that `without_copies` keeps; None where these are all."""
     found = _records(data)
     if found is None:
-        return data
+        return None
     point, first, differs = found
     kept = differs[point] | (first[point] == torch.arange(len(data)))
-    return data.take(kept.nonzero()[:, 0].to(data.Y.device))
+    return kept.nonzero()[:, 0].to(data.Y.device)
 
 
 def copied(data: Observations) -> Tensor:

@@ -34,6 +34,11 @@ class Observations:
     def n_targets(self) -> int:
         return self.Y.shape[1]
 
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns; None for objects and for rows of a Gram matrix."""
+        return None if self.square or not self.X.is_tensor else int(self.X.values.shape[1])
+
     def take(self, index: Tensor | slice) -> Observations:
         """Those at `index`."""
         X = self.X.take(index)

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, checked_values, restore
-from mercer.core.devices import choose_device, choose_dtype
+from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.core.seeding import as_seed
-from mercer.data.sample import Seen
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
-from mercer.estimators.gaussian_process_classifier_plot import probabilities_plot
-from mercer.estimators.gaussian_process_classifier_report import labels_report
-from mercer.estimators.gaussian_process_classifier_state import labels_from_state, labels_state
+from mercer.estimators.gaussian.labels_fit import LabelsFit, fit_labels
+from mercer.estimators.gaussian.labels_plan import plan_labels
+from mercer.estimators.gaussian.labels_plot import labels_plot
+from mercer.estimators.gaussian.labels_report import labels_report
+from mercer.estimators.gaussian.labels_state import labels_from_state, labels_state
+from mercer.estimators.gaussian.settings import LearningSettings
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.overflow import check_kernel_values
-from mercer.operators.placement import Placement
-from mercer.processes import Hyperparameters, Maximum, Observations, maximise
-from mercer.processes.hyperparameters import FACTOR_REACH
-from mercer.processes.laplace import LaplaceEvidence
-from mercer.processes.laplace_posterior import LaplacePosterior, check_memory
-from mercer.processes.maximise import FEW_ROWS
-from mercer.processes.start import Scales, start_kernel
-
-LARGEST_VARIANCE = 100.0
-"""Of a latent function while it is learned: a deviation of ten is odds of 20,000 to one. Laplace's evidence can grow
-without end where classes are separable, and averages over such functions know nothing."""
+from mercer.processes import Maximum
+from mercer.processes.laplace_posterior import LaplacePosterior
 
 
 @register
@@ -107,15 +95,11 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
            [0.5 , 0.5 ]])
     """
 
+    classes_: np.ndarray
     kernel_: Kernel
     log_marginal_likelihood_: float
     optimum_: Maximum | None
-
-    _seen: Seen
-    _posterior: LaplacePosterior
-    _hyperparameters: Hyperparameters
-    _scales: Scales
-    _seed: int
+    _fit: LabelsFit
 
     def __init__(
         self,
@@ -149,26 +133,11 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyperparameters from rows X (n, d) and labels y (n,), and condition on these."""
+        settings = LearningSettings.of(self.get_params(deep=False))
         classes, codes = encoded(y)
-        data = checked_sample(self, as_kernel(self.kernel), X, codes.astype(np.float64), None)
-        if len(classes) < 2:
-            raise InputError(f"y has one class, {classes.tolist()[0]!r}: a classifier needs at least two classes.")
-        data = replace(data, rows=self._own(data.rows))
-        self.classes_, self._seen, self._seed = classes, data.seen, as_seed(self.random_state)
-        pairwise = as_kernel(self.kernel).domain == "matrix"
-        observations = Observations(data.rows, data.targets, square=pairwise).to(self._place().device)
-        hyper = self._hyperparameters = self._start(data.rows, pairwise)
-        learn = self.optimize and hyper.open
-        check_memory(len(data.rows), len(classes), learn, self._place())
-        self.optimum_ = self._learn(observations) if learn else None
-        theta = hyper.start if self.optimum_ is None else self.optimum_.theta
-        posterior, likelihood = LaplacePosterior.condition(
-            hyper.kernel_at(theta), observations, len(classes), self._place()
-        )
-        self._restore(posterior, likelihood)
-        if not posterior.report.converged:
-            warnings.warn(f"GaussianProcessClassifier: {posterior.report}", ConvergenceWarning, stacklevel=3)
-        return self
+        sample = checked_sample(self, settings.bare_kernel, X, codes.astype(np.float64), None)
+        plan = plan_labels(settings, sample, classes)
+        return self._keep(fit_labels(plan, sample))
 
     def predict(self, X: Any) -> Any:
         """The class of largest averaged probability for each row."""
@@ -180,104 +149,69 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         Integrals over the normal posterior, exact for two classes; for more the mean over 2,048 fixed points, with an
         error of about 1e-3.
         """
-        return self._floating(self._probabilities(X), X)
+        return _given_back(self._probabilities(X), X)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities, all finite."""
         p = self._probabilities(X)
-        return self._floating(p.clamp(min=torch.finfo(p.dtype).tiny).log(), X)
+        return _given_back(p.clamp(min=torch.finfo(p.dtype).tiny).log(), X)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Any, Any]:
         """Mean and variance of the latent function at rows X, (m,) for two classes, else (m, classes)."""
         check_is_fitted(self)
-        mean, covariance = self._posterior.latent(checked_rows(self, self.kernel_, X))
+        mean, covariance = self._fit.posterior.latent(checked_rows(self, self.kernel_, X))
         variance = covariance.diagonal(dim1=1, dim2=2)
         if len(self.classes_) == 2:
             mean, variance = mean[:, 0], variance[:, 0]
-        return self._floating(mean, X), self._floating(variance, X)
+        return _given_back(mean, X), _given_back(variance, X)
 
     def log_marginal_likelihood(self, kernel: Kernel | None = None) -> float:
         """The approximate log marginal likelihood of the training labels, for another kernel where one is given."""
         check_is_fitted(self)
         if kernel is None:
             return self.log_marginal_likelihood_
-        data = self._posterior.data
+        plan, data = self._fit.plan, self._fit.posterior.data
         other = as_kernel(kernel).bind(data.X.names)
-        return LaplacePosterior.condition(other, data, len(self.classes_), self._place())[1]
+        return LaplacePosterior.condition(other, data, len(plan.classes), plan.place)[1]
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         check_is_fitted(self)
-        return labels_report(self)
+        return labels_report(self._fit)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """The map of probabilities for two features; else how reliable they are at X, y, or which features matter."""
         check_is_fitted(self)
-        return probabilities_plot(self, X, y, ax)
-
-    # Private
-
-    def _start(self, rows: Points, pairwise: bool) -> Hyperparameters:
-        """The kernel at its start, in the units of the data, and the box it may move in."""
-        spread = Scales.of(rows, torch.ones(1, 1), pairwise).X
-        self._scales = Scales(spread, 1.0)
-        start = self._scales if self.standardize else Scales.unit(None if spread is None else len(spread))
-        kernel, tied = start_kernel(self.kernel, rows, start, self._seed)
-        check_kernel_values(kernel, rows)
-        bounds = dict(self.bounds or {})
-        if isinstance(self.kernel, str):
-            factor = kernel.tunable()["factor"]
-            bounds.setdefault("factor", (factor / FACTOR_REACH, factor * LARGEST_VARIANCE))
-        return Hyperparameters.of(kernel, 0.0, False, bounds=bounds, priors=self.priors, tied=tied)
-
-    def _learn(self, data: Observations) -> Maximum:
-        n, classes = len(data), len(self.classes_)
-        few = None
-        if n > FEW_ROWS:
-            order = torch.randperm(n, generator=torch.Generator().manual_seed(self._seed)).to(data.Y.device)
-            few = LaplaceEvidence(data.take(order[:FEW_ROWS]), classes, self._hyperparameters, self._place())
-        return maximise(
-            LaplaceEvidence(data, classes, self._hyperparameters, self._place()),
-            few,
-            n_restarts=self.n_restarts,
-            max_iter=self.max_iter,
-            seed=self._seed,
-            progress=_print_progress if self.verbose else None,
-        )
-
-    def _restore(self, posterior: LaplacePosterior, likelihood: float) -> None:
-        """The fitted attributes that a model file holds too."""
-        self._posterior, self.kernel_, self.solver_report_ = posterior, posterior.kernel, posterior.report
-        self.log_marginal_likelihood_ = likelihood
-        self.n_iter_ = 1 if self.optimum_ is None else max(1, len(self.optimum_.history))
-        X = posterior.data.X
-        if not X.is_tensor:
-            self.X_fit_ = X.values
-        else:
-            self.X_fit_ = X.values.to(self._seen.device) if self._seen.torch_in else X.values.cpu().numpy()
+        if (X is None) != (y is None):
+            raise InputError("plot(X, y): give both, or neither for the training rows.")
+        return labels_plot(self._fit, None if X is None else (X, y), self.predict_proba, ax=ax)
 
     def _probabilities(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        return self._posterior.probabilities(checked_rows(self, self.kernel_, X))
+        return self._fit.posterior.probabilities(checked_rows(self, self.kernel_, X))
 
-    def _floating(self, values: Tensor, X: Any) -> Any:
-        """As the caller's kind of array, in the precision of X where that is a tensor."""
-        values = values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values
-        return restore(checked_values(values, "Predictions"), X)
-
-    def _place(self) -> Placement:
-        seen = self._seen
-        device = choose_device(self.device, torch.empty(0, device=seen.device) if seen.torch_in else None)
-        dtype = torch.float64 if self.dtype == "auto" else choose_dtype(self.dtype)
-        return Placement(device, dtype, self._budget())
+    def _keep(self, fit: LabelsFit, *, warn: bool = True) -> Self:
+        """Make a fit the state of the estimator."""
+        posterior, seen = fit.posterior, fit.seen
+        if warn:
+            warn_if_not_converged("GaussianProcessClassifier", posterior.report)
+        self._fit, self.classes_, self.kernel_ = fit, fit.plan.classes, posterior.kernel
+        self.solver_report_, self.optimum_ = posterior.report, fit.optimum
+        self.log_marginal_likelihood_ = fit.likelihood
+        self.n_iter_ = 1 if fit.optimum is None else max(1, len(fit.optimum.history))
+        self.X_fit_ = seen.rows_given_back(posterior.data.to(seen.device).X)
+        return self
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return labels_state(self)
+        return labels_state(self, self._fit)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        return labels_from_state(cls, meta, arrays)
+        model, fit = labels_from_state(cls, meta, arrays)
+        return model._keep(fit, warn=False)
 
 
-def _print_progress(iteration: int, value: float) -> None:
-    print(f"step {iteration}: log marginal likelihood {value:.6g}", flush=True)
+def _given_back(values: Tensor, X: Any) -> Any:
+    """As the caller's kind of array, in the precision of X where that is a tensor."""
+    values = values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values
+    return restore(checked_values(values, "Predictions"), X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,20 +10,26 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points
+from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
-from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
-from mercer.estimators.gaussian_process_model import GaussianProcessModel, check_variances
-from mercer.estimators.gaussian_process_plot import process_plot
-from mercer.estimators.gaussian_process_report import process_report
-from mercer.estimators.gaussian_process_state import process_from_state, process_state
+from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_of, with_more
+from mercer.estimators.gaussian.intervals import interval_width
+from mercer.estimators.gaussian.noise import one_variance
+from mercer.estimators.gaussian.plan import plan_process
+from mercer.estimators.gaussian.plot import process_plot
+from mercer.estimators.gaussian.prior import prior_for_samples, prior_functions
+from mercer.estimators.gaussian.report import process_report
+from mercer.estimators.gaussian.settings import ProcessSettings
+from mercer.estimators.gaussian.state import process_from_state, process_state
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
-from mercer.processes import ExactPosterior, LeaveOneOut
+from mercer.processes import LeaveOneOut, Maximum
 from mercer.processes.calibration import LEVELS, IntervalCalibration
 from mercer.processes.joint import joint_samples
 from mercer.processes.pathwise import Functions, PosteriorFunctions
@@ -33,7 +38,7 @@ from mercer.processes.prior_functions import PriorFunctions
 
 
 @register
-class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, GaussianProcessModel):
+class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator):
     r"""Regression with a Gaussian process: predictions with their uncertainty, hyperparameters from the data.
 
     The function has the prior :math:`f \sim GP(m, k)` and is seen with noise, :math:`y = f(x) + \varepsilon`. With
@@ -110,6 +115,13 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
     (True, True)
     """
 
+    kernel_: Kernel
+    noise_: Any
+    log_marginal_likelihood_: float
+    optimum_: Maximum | None
+    target_scale_: np.ndarray
+    _fit: ProcessFit
+
     def __init__(
         self,
         kernel: Any = "matern52",
@@ -152,12 +164,10 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these."""
-        data = checked_sample(self, as_kernel(self.kernel), X, y, None)
-        shared, row_noise = self._checked_noise(len(data.rows))
-        data = replace(data, rows=self._own(data.rows))
-        self._seen, self._seed = data.seen, as_seed(self.random_state)
-        self._fit(data, shared, row_noise)
-        return self
+        settings = ProcessSettings.of(self.get_params(deep=False))
+        sample = checked_sample(self, settings.bare_kernel, X, y, None)
+        plan = plan_process(settings, sample)
+        return self._keep(fit_process(plan, sample))
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, noise: Any = None) -> Self:
@@ -169,24 +179,8 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
             if noise is not None:
                 raise InputError("The first call of partial_fit is a fit: give noise= to the constructor instead.")
             return self.fit(X, y)
-        data = checked_sample(self, self.kernel_, X, y, None, reset=False)
-        posterior = self._posterior
-        row_noise = None
-        if posterior.data.noise is not None:
-            if noise is None:
-                raise InputError("partial_fit needs noise=, a variance for each new row, as fit was given them.")
-            row_noise = check_variances(noise, "noise", len(data.rows))
-        elif noise is not None:
-            raise InputError("partial_fit(noise=...) is for models that were given a variance for each row.")
-        self._seen = self._seen.with_more(data.seen)
-        more = self._observations(data, row_noise)
-        if isinstance(posterior, ExactPosterior):
-            self._keep(posterior.extended(more))
-        else:
-            everything = posterior.data.followed_by(more)
-            mean = posterior.mean_function.mean
-            self._keep(self._method.posterior(self.kernel_, posterior.noise, everything, mean, "rows were added"))
-        return self
+        sample = checked_sample(self, self.kernel_, X, y, None, reset=False)
+        return self._keep(with_more(self._fit, sample, noise))
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool = False) -> Any:
         """The mean at rows X, of shape (m,) or (m, t), with standard deviations or covariances where asked for.
@@ -198,14 +192,11 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         if return_std and return_cov:
             raise InputError("predict(return_std=True, return_cov=True): ask for one of the two.")
         rows = checked_rows(self, self.kernel_, X)
-        mean = self._given(self._scaled(self._posterior.mean(rows)), rows, X)
+        mean = _given_back(self._fit.mean(rows), rows, X)
         if return_std:
-            return mean, self._given(self._std(rows, latent), rows, X)
+            return mean, _given_back(self._fit.std(rows, latent=latent), rows, X)
         if return_cov:
-            cov = self._posterior.covariance(rows)
-            if not latent:
-                cov.diagonal().add_(self._new_noise())
-            return mean, self._given(self._scaled(cov.unsqueeze(-1), 2), rows, X)
+            return mean, _given_back(self._fit.covariance(rows, latent=latent), rows, X)
         return mean
 
     def predict_interval(
@@ -229,7 +220,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         True
         """
         check_is_fitted(self)
-        reach = self._interval_width(level, latent, calibrated)
+        reach = interval_width(self._fit, level, latent, calibrated)
         mean, std = self.predict(X, return_std=True, latent=latent)
         reach = torch.as_tensor(reach).to(mean) if isinstance(mean, Tensor) else np.asarray(reach, dtype=mean.dtype)
         return mean - reach * std, mean + reach * std
@@ -242,18 +233,16 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         """
         if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer) or n_samples < 1:
             raise InputError(f"sample_y(n_samples={n_samples!r}): must be an integer >= 1.")
-        seed = self._draw_seed(random_state)
+        seed = as_seed(self.random_state if random_state is None else random_state)
         if hasattr(self, "kernel_"):
-            rows = checked_rows(self, self.kernel_, X)
-            mean, cov = self._posterior.mean(rows), self._posterior.covariance(rows)
-            noise, one, scale = self._new_noise(), self._seen.one_target, self._target_scale
+            rows, one_target = checked_rows(self, self.kernel_, X), self._fit.seen.one_target
+            mean, covariance, scale = self._fit.for_samples(rows, latent=latent)
         else:
-            rows, one, scale = as_kernel(self.kernel).points(X), True, torch.ones(1)
-            mean, cov, noise = self._prior_at(rows)
-        if not latent:
-            cov.diagonal().add_(noise)
-        values = joint_samples(mean, cov, int(n_samples), seed) * scale.to(mean).unsqueeze(-1)
-        return self._given(values.squeeze(1) if one else values, rows, X)
+            settings = ProcessSettings.of(self.get_params(deep=False))
+            rows, one_target = settings.bare_kernel.points(X), True
+            mean, covariance, scale = prior_for_samples(settings, rows, latent=latent)
+        values = joint_samples(mean, covariance, int(n_samples), seed) * scale.to(mean).unsqueeze(-1)
+        return _given_back(values.squeeze(1) if one_target else values, rows, X)
 
     def sample_functions(self, n: int = 1, random_state: Any = None) -> Functions:
         """Functions drawn from the posterior, from the prior before `fit`: one callable that gives (n, m) values.
@@ -268,23 +257,18 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"sample_functions(n={n!r}): must be an integer >= 1.")
-        seed = self._draw_seed(random_state)
+        seed = as_seed(self.random_state if random_state is None else random_state)
         if not hasattr(self, "kernel_"):
-            return self._prior_functions(int(n), seed)
-        t = self._posterior.data.n_targets
-        prior = PriorFunctions.draw(self.kernel_, self._posterior.data.X, int(n) * t, seed)
-        functions = PosteriorFunctions(self._posterior, prior, seed + 1)
+            settings = ProcessSettings.of(self.get_params(deep=False))
+            return Functions(int(n), as_points, prior_functions(settings, int(n), seed))
+        fit = self._fit
+        prior = PriorFunctions.draw(self.kernel_, fit.posterior.data.X, int(n) * fit.seen.n_targets, seed)
+        functions = PosteriorFunctions(fit.posterior, prior, seed + 1)
 
         def as_rows(X: Any) -> Points:
             return checked_rows(self, self.kernel_, X)
 
-        return Functions(int(n), as_rows, lambda rows: self._scaled(functions(rows)))
-
-    @property
-    def target_scale_(self) -> np.ndarray:
-        """What each target is divided by so that one kernel serves all."""
-        check_is_fitted(self)
-        return self._target_scale.cpu().numpy()
+        return Functions(int(n), as_rows, lambda rows: fit.scaled(functions(rows)))
 
     @property
     def posterior_kernel_(self) -> Kernel:
@@ -293,7 +277,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         With several targets it is that of each divided by its `target_scale_`.
         """
         check_is_fitted(self)
-        posterior = self._exact("posterior_kernel_")
+        posterior = self._fit.exact("posterior_kernel_")
         return PosteriorKernel(self.kernel_, WhitenedCross(self.kernel_, posterior.data.X, posterior.factor.L))
 
     def log_marginal_likelihood(self, kernel: Kernel | None = None, noise: Any = None) -> float:
@@ -304,22 +288,15 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         check_is_fitted(self)
         if kernel is None and noise is None:
             return self.log_marginal_likelihood_
-        posterior = self._posterior
-        shared = posterior.noise if noise is None else float(check_variances(noise, "noise", 0))
+        plan, posterior = self._fit.plan, self._fit.posterior
+        shared = posterior.noise if noise is None else one_variance(noise)
         k = self.kernel_ if kernel is None else as_kernel(kernel).bind(posterior.data.X.names)
-        other = self._method.posterior(k, shared, posterior.data, posterior.mean_function.mean)
-        return self._likelihood_of(other)
+        return likelihood_of(plan, plan.method.posterior(k, shared, posterior.data, posterior.mean_function.mean))
 
     def loo(self) -> LeaveOneOut:
         """Mean, deviation and log density of each training observation given all others, in closed form."""
         check_is_fitted(self)
-        found = self._exact("loo").leave_one_out()
-        log_density = self._target_scale.to(found.log_density).log()
-        return LeaveOneOut(
-            self._seen.given_back(found.mean * self._target_scale.to(found.mean)),
-            self._seen.given_back(found.std * self._target_scale.to(found.std)),
-            self._seen.given_back(found.log_density - log_density),
-        )
+        return self._fit.leave_one_out()
 
     def calibration(self, X: Any, y: Any, levels: Any = LEVELS) -> IntervalCalibration:
         """Whether intervals hold what they promise at rows X with observations y; its `plot` shows it."""
@@ -336,24 +313,43 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Gau
         if of not in ("mean", "std"):
             raise InputError(f'gradient(of={of!r}): give "mean" or "std".')
         rows = checked_rows(self, self.kernel_, X)
-        if not rows.is_tensor or self.kernel_.domain == "matrix":
-            raise InputError("gradient needs rows of numbers: there is no derivative in objects or Gram matrices.")
-        parts = [self._gradient(part, of) for part in self._posterior.tiles(rows)]
-        return self._given(torch.cat(parts), rows, X)
+        return _given_back(self._fit.slope(rows, of), rows, X)
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
         check_is_fitted(self)
-        return process_report(self)
+        return process_report(self._fit)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None, n_samples: int = 3) -> Any:
         """Data, mean, band and samples for one feature; else the relevance of each feature, or predictions at X, y."""
         check_is_fitted(self)
-        return process_plot(self, X, y, ax, n_samples)
+        if (X is None) != (y is None):
+            raise InputError("plot(X, y): give both, or neither for the training rows.")
+        given = None if X is None else (X, y)
+        return process_plot(self._fit, given, self.predict, n_samples=n_samples, ax=ax)
+
+    def _keep(self, fit: ProcessFit, *, warn: bool = True) -> Self:
+        """Make a fit the state of the estimator."""
+        posterior, seen = fit.posterior, fit.seen
+        if warn:
+            warn_if_not_converged("GaussianProcessRegressor", posterior.report)
+        self._fit, self.kernel_, self.noise_ = fit, posterior.kernel, fit.noise
+        self.log_marginal_likelihood_, self.optimum_ = fit.likelihood, fit.optimum
+        self.n_iter_ = 1 if fit.optimum is None else max(1, len(fit.optimum.history))
+        self.target_scale_ = fit.plan.target_scale.cpu().numpy()
+        self.X_fit_ = seen.rows_given_back(posterior.data.to(seen.device).X)
+        return self
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return process_state(self)
+        return process_state(self, self._fit)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        return process_from_state(cls, meta, arrays)
+        model, fit = process_from_state(cls, meta, arrays)
+        return model._keep(fit, warn=False)
+
+
+def _given_back(values: Tensor, rows: Points, X: Any) -> Any:
+    """Values as the caller's kind of array, in the precision of the rows."""
+    values = values.to(rows.values) if rows.is_tensor else values
+    return restore(checked_values(values, "Predictions"), X)

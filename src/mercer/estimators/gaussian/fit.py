@@ -1,0 +1,163 @@
+"""A fitted Gaussian process: the posterior, and how its kernel and noise were found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import InputError
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.gaussian.noise import row_variances
+from mercer.estimators.gaussian.plan import ProcessPlan, observations
+from mercer.processes import ExactPosterior, LeaveOneOut, Maximum, Observations, Posterior
+from mercer.processes.choose_mean import choose_mean
+from mercer.processes.means import Mean
+from mercer.processes.slopes import slope
+from mercer.processes.stages import learn
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessFit:
+    """What a fit knows. Its methods give values in the units of the targets.
+
+    Attributes
+    ----------
+    plan : what was done.
+    seen : what is remembered of the rows.
+    posterior : the process given the data, whose targets are divided by the plan's `target_scale`.
+    likelihood : the log marginal likelihood.
+    optimum : the account of the learning, None where there was none.
+    mean_reason : why the mean function is what it is, where the data decided.
+    """
+
+    plan: ProcessPlan
+    seen: Seen
+    posterior: Posterior
+    likelihood: float
+    optimum: Maximum | None
+    mean_reason: str
+
+    @property
+    def noise(self) -> Any:
+        """The variance of the noise as users see it: a number, or an array of one for each row."""
+        posterior = self.posterior
+        return posterior.noise if posterior.data.noise is None else posterior.data.noise.cpu().numpy() + posterior.noise
+
+    @property
+    def new_noise(self) -> float:
+        """The variance of the noise of a new observation: that of all rows, or the mean where each has its own."""
+        return float(np.mean(self.noise))
+
+    def mean(self, rows: Points) -> Tensor:
+        """The mean, (m,) or (m, t)."""
+        return self.scaled(self.posterior.mean(rows))
+
+    def std(self, rows: Points, *, latent: bool) -> Tensor:
+        """Deviations, (m,) or (m, t)."""
+        variance = self.posterior.variance(rows) + (0.0 if latent else self.new_noise)
+        return self.scaled(variance.sqrt().unsqueeze(-1).expand(-1, self.seen.n_targets))
+
+    def covariance(self, rows: Points, *, latent: bool) -> Tensor:
+        """Covariances, (m, m) or (m, m, t)."""
+        return self.scaled(self._covariance(rows, latent).unsqueeze(-1), 2)
+
+    def for_samples(self, rows: Points, *, latent: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean (m, t) and covariance (m, m) of the targets before they are multiplied by their scale, and that."""
+        return self.posterior.mean(rows), self._covariance(rows, latent), self.plan.target_scale
+
+    def scaled(self, values: Tensor, power: int = 1) -> Tensor:
+        """Values (..., t) in the units of the targets; (...) for one target."""
+        values = values * self.plan.target_scale.to(values) ** power
+        return values.squeeze(-1) if self.seen.one_target else values
+
+    def slope(self, rows: Points, of: str) -> Tensor:
+        """The derivative of the mean or of the deviation in the rows, (m, d) or (m, t, d)."""
+        slopes = slope(self.posterior, rows, of)
+        slopes = slopes * self.plan.target_scale.to(slopes).unsqueeze(-1)
+        return slopes.squeeze(1) if self.seen.one_target else slopes
+
+    def leave_one_out(self) -> LeaveOneOut:
+        """Of each observation given all others."""
+        found = self.exact("loo").leave_one_out()
+        scale = self.plan.target_scale.to(found.mean)
+        values = found.mean * scale, found.std * scale, found.log_density - scale.log()
+        return LeaveOneOut(*map(self.seen.given_back, values))
+
+    def exact(self, what: str) -> ExactPosterior:
+        """The posterior with a factor, or an error that says that `what` needs one."""
+        if not isinstance(self.posterior, ExactPosterior):
+            raise InputError(f'{what} needs method="exact", but the fit used {self.plan.method.name!r}.')
+        return self.posterior
+
+    def _covariance(self, rows: Points, latent: bool) -> Tensor:
+        covariance = self.posterior.covariance(rows)
+        if not latent:
+            covariance.diagonal().add_(self.new_noise)
+        return covariance
+
+
+def fit_process(plan: ProcessPlan, sample: Sample) -> ProcessFit:
+    """Learn as planned, and condition on all rows."""
+    owned = replace(sample, rows=sample.rows.owned())
+    data = observations(owned, plan.target_scale, plan.settings.row_noise, plan.place.device)
+    teaching = data if plan.taught is None else data.take(plan.taught)
+    mean, mean_reason = _mean(plan, teaching)
+    optimum = _learned(plan, teaching, mean, n_copies=len(data) - len(teaching)) if plan.learns else None
+    theta = plan.hyper.start if optimum is None else optimum.theta
+    kernel, noise = plan.hyper.kernel_at(theta), plan.hyper.noise_at(theta)
+    posterior = plan.method.posterior(kernel, noise, data, mean, plan.reason)
+    return ProcessFit(plan, sample.seen, posterior, likelihood_of(plan, posterior), optimum, mean_reason)
+
+
+def with_more(fit: ProcessFit, sample: Sample, noise: Any) -> ProcessFit:
+    """The same process given further rows, with kernel and noise as they are."""
+    plan, posterior, row_noise = fit.plan, fit.posterior, None
+    if posterior.data.noise is not None:
+        if noise is None:
+            raise InputError("partial_fit needs noise=, a variance for each new row, as fit was given them.")
+        row_noise = row_variances(noise, len(sample))
+    elif noise is not None:
+        raise InputError("partial_fit(noise=...) is for models that were given a variance for each row.")
+    seen = fit.seen.with_more(sample.seen)
+    more = observations(sample, plan.target_scale, row_noise, plan.place.device)
+    if isinstance(posterior, ExactPosterior):
+        posterior = posterior.extended(more)
+    else:
+        everything, mean = posterior.data.followed_by(more), posterior.mean_function.mean
+        posterior = plan.method.posterior(posterior.kernel, posterior.noise, everything, mean, "rows were added")
+    return replace(fit, seen=seen, posterior=posterior, likelihood=likelihood_of(plan, posterior))
+
+
+def likelihood_of(plan: ProcessPlan, posterior: Posterior) -> float:
+    """The log marginal likelihood in the units of the targets."""
+    return posterior.log_marginal_likelihood() - len(posterior.data) * float(plan.target_scale.log().sum())
+
+
+def _mean(plan: ProcessPlan, data: Observations) -> tuple[Mean, str]:
+    """The mean function that was asked for, or that the data ask for, and why."""
+    if plan.mean is not None:
+        return plan.mean, ""
+    most, seed = plan.settings.max_iter, plan.settings.seed
+    chosen = choose_mean(data, plan.hyper, plan.place, learn=plan.learns, max_iter=most, seed=seed)
+    return chosen.mean, chosen.reason
+
+
+def _learned(plan: ProcessPlan, data: Observations, mean: Mean, n_copies: int) -> Maximum:
+    settings = plan.settings
+    found = learn(
+        plan.method,
+        data,
+        plan.hyper,
+        mean,
+        plan.place,
+        n_restarts=settings.n_restarts,
+        max_iter=settings.max_iter,
+        seed=settings.seed,
+        n_learn=settings.n_learn,
+        progress=settings.progress,
+    )
+    return replace(found, n_copies=n_copies)

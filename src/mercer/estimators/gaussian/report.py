@@ -1,0 +1,169 @@
+"""The report of a fitted Gaussian process."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.core.report import Report, make_report
+from mercer.estimators.gaussian.fit import ProcessFit
+from mercer.estimators.gaussian.learned import at_bounds, irrelevant, is_constant, kernel_text
+from mercer.processes import ExactPosterior, Maximum
+from mercer.processes.calibration import JUDGED, contradicted, left_out_share
+from mercer.processes.evidence import noise_alone
+from mercer.processes.maximise import MARGIN
+from mercer.processes.means import ConstantMean, FunctionMean, LinearMean, ZeroMean
+
+LESS_LIKELY = 0.5
+"""By so much the log likelihood of a row is lower on average than where it was learned before that is a concern."""
+SHOWN = 0.95
+"""The level of the intervals that are spoken of."""
+
+
+def process_report(fit: ProcessFit) -> Report:
+    """What was learned, how, and what to worry about."""
+    seen, optimum, solved = fit.seen, fit.optimum, fit.posterior.report
+    size = f"{seen.n_rows:,} row{'s' * (seen.n_rows != 1)}"
+    d = fit.posterior.data.n_features
+    if d is not None:
+        size += f", {d} feature{'s' * (d != 1)}"
+    if not seen.one_target:
+        size += f", {seen.n_targets} targets"
+    lines: list[tuple[str, object]] = [("data", size), ("kernel", kernel_text(fit.posterior.kernel))]
+    lines.append(("mean", mean_text(fit)))
+    lines.append(("noise", noise_text(fit)))
+    lines.append(("evidence", f"log marginal likelihood {fit.likelihood:.6g}"))
+    if optimum is not None:
+        gain = f"log likelihood {optimum.start_value:.6g} -> {optimum.value:.6g}"
+        rows = "" if optimum.n_rows == seen.n_rows else f" of {optimum.n_rows:,} rows"
+        lines.append(("learning", f"{gain}{rows}, {optimum.message}, {optimum.evaluations} evaluations"))
+    else:
+        lines.append(("learning", "none: one row teaches nothing" if _too_few(fit) else "none"))
+    lines.append(("method", str(solved)))
+    if (held := _held(fit)) is not None:
+        lines.append(("intervals", f"those of {SHOWN:.0%} hold {held:.1%} of the rows, each predicted from the others"))
+    return make_report("Gaussian process regression", lines, concerns(fit))
+
+
+def _too_few(fit: ProcessFit) -> bool:
+    return fit.plan.settings.optimize and len(fit.plan.hyper) > 0
+
+
+def _held(fit: ProcessFit) -> float | None:
+    """The share of the rows left out inside intervals of the process, farthest from what they promise of all targets.
+
+    None where nobody asked for it yet: it costs as much as an evaluation of the likelihood.
+    """
+    posterior = fit.posterior
+    if not (isinstance(posterior, ExactPosterior) and posterior.knows_left_out):
+        return None
+    shares = left_out_share(SHOWN, posterior.left_out_deviates())
+    if not np.isfinite(shares).all():
+        return None
+    return float(shares[np.argmax(np.abs(shares - SHOWN))])
+
+
+def mean_text(fit: ProcessFit) -> str:
+    """The mean function in words."""
+    mean = fit.posterior.mean_function.mean
+    if isinstance(mean, ZeroMean):
+        return "zero"
+    if isinstance(mean, FunctionMean) or (isinstance(mean, ConstantMean) and mean.value is not None):
+        return "given"
+    coef = fit.posterior.mean_function.coef.cpu() * fit.plan.target_scale
+    numbers = ", ".join(f"{v:.4g}" for v in coef[0].tolist())
+    words = f"linear, {numbers} at the centre of the data" if isinstance(mean, LinearMean) else f"constant {numbers}"
+    return f"{words}; chosen: {fit.mean_reason}" if fit.mean_reason else words
+
+
+def noise_text(fit: ProcessFit) -> str:
+    """The noise in words."""
+    if not isinstance(fit.noise, float):
+        return f"given for each row, variances from {np.min(fit.noise):.4g} to {np.max(fit.noise):.4g}"
+    how = "learned" if fit.plan.hyper.learn_noise and fit.optimum is not None else "given"
+    if fit.plan.hyper.learn_noise and fit.optimum is None:
+        how = "the start value"
+    scaled = "" if fit.seen.one_target else ", for targets divided by target_scale_"
+    return f"variance {fit.noise:.4g}, standard deviation {fit.noise**0.5:.4g} ({how}{scaled})"
+
+
+def concerns(fit: ProcessFit) -> list[str]:
+    """What is worth a look."""
+    found: list[str] = []
+    posterior, optimum, solved = fit.posterior, fit.optimum, fit.posterior.report
+    if not solved.converged:
+        found.append(f"the data are not met (relative residual {solved.residual:.1e}): use a larger noise")
+    if solved.jitter:
+        found.append(f"a jitter of {solved.jitter:.0e} was added to the diagonal to make the factorisation succeed")
+    if posterior.clamped:
+        found.append(f"{posterior.clamped:,} variances were below zero by rounding and set to zero")
+    if is_constant(fit):
+        found.append("the targets are constant: there is nothing to learn but that")
+    if not isinstance(fit.noise, float):
+        found.append("new observations are given the mean of the variances of the rows")
+    found += _wrong_intervals(fit)
+    if optimum is None:
+        return found
+    if not optimum.converged:
+        found.append(f"learning stopped at its limit of {fit.plan.settings.max_iter} iterations: raise max_iter")
+    found += _repeated(fit, optimum)
+    found += _unlike_the_rest(fit, optimum)
+    found += irrelevant(fit)
+    found += at_bounds(fit, optimum.theta)
+    if _looks_like_noise(fit):
+        if isinstance(posterior.mean_function.mean, LinearMean):
+            found.append("the data look like a line and noise, which explain them about as well without any function")
+        else:
+            found.append("the data look like noise: without any function, noise alone explains them about as well")
+    return found
+
+
+def _wrong_intervals(fit: ProcessFit) -> list[str]:
+    posterior = fit.posterior
+    if not (isinstance(posterior, ExactPosterior) and posterior.knows_left_out):
+        return []
+    deviates = posterior.left_out_deviates()
+    for level in np.asarray(JUDGED)[contradicted(deviates).any(1)]:
+        shares = left_out_share(level, deviates)
+        held = float(shares[np.argmax(np.abs(shares - level))])
+        kind = "wide" if held > level else "narrow"
+        return [
+            f"intervals of the process are too {kind} (those of {level:.0%} hold {held:.1%} of the rows left out): "
+            "predict_interval takes their width from these rows"
+        ]
+    return []
+
+
+def _looks_like_noise(fit: ProcessFit) -> bool:
+    posterior = fit.posterior
+    if posterior.data.noise is not None or len(posterior.data) < 3 or is_constant(fit):
+        return False
+    return _likelihood(fit) < noise_alone(posterior.data, posterior.mean_function.mean) + MARGIN
+
+
+def _likelihood(fit: ProcessFit) -> float:
+    """The log marginal likelihood of all rows in the units that were learned in."""
+    return fit.likelihood + len(fit.posterior.data) * float(fit.plan.target_scale.log().sum())
+
+
+def _repeated(fit: ProcessFit, optimum: Maximum) -> list[str]:
+    if not optimum.n_copies:
+        return []
+    one = optimum.n_copies == 1
+    rows = f"{optimum.n_copies:,} row{' repeats another' if one else 's repeat others'} in X and y"
+    why = ", since copies make the noise look small" if fit.plan.hyper.learn_noise else ""
+    return [
+        f"{rows} and {'was' if one else 'were'} not learned from{why}; predictions count copies like other rows, so "
+        "that deviations and leave-one-out errors near them come out too small: remove them if they are one record"
+    ]
+
+
+def _unlike_the_rest(fit: ProcessFit, optimum: Maximum) -> list[str]:
+    """Rows that were learned from and explain the others badly: more rows are more, not less, likely each."""
+    if fit.plan.settings.n_learn is None:
+        return []
+    n, taught = len(fit.posterior.data), optimum.n_rows
+    some, all_rows = optimum.value / taught, _likelihood(fit) / n
+    if some - all_rows < LESS_LIKELY:
+        return []
+    words = f"log likelihood a row of {all_rows:.3g} for all, {some:.3g} for those"
+    return [f"the {taught:,} rows that were learned from are unlike the others ({words}): raise n_learn"]
