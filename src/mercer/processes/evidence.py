@@ -9,15 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
 from mercer.operators.placement import Placement
-from mercer.operators.pull_back import pull_back
-from mercer.processes.exact import covariance_factor
+from mercer.processes.exact import with_noise
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
-from mercer.solvers.factor import Factor
+from mercer.processes.prior_matrix import PriorMatrix
+from mercer.solvers.factor import Factor, factorise
 
 
 class Evidence(Protocol):
@@ -40,8 +39,8 @@ class ExactEvidence:
         \qquad A = K + \Sigma, \quad r = y - m,
 
     summed over the columns of y, with the coefficients of the mean m that maximise it. Its derivative in A is
-    :math:`\tfrac12 (a a^T - A^{-1})` with :math:`a = A^{-1} r`, and autograd carries that tile by tile through the
-    kernel, so that two n x n matrices are all that is stored.
+    :math:`\tfrac12 (a a^T - A^{-1})` with :math:`a = A^{-1} r`, and autograd carries that through the kernel
+    (`PriorMatrix`), so that of many rows two n x n matrices are all that is stored.
 
     References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 5.4.1.
 
@@ -75,18 +74,14 @@ class ExactEvidence:
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         """The value and, where asked for, the gradient; an error where it cannot be computed."""
         hyper = self.hyperparameters
-        factor = covariance_factor(hyper.kernel_at(theta), hyper.noise_at(theta), self.data, self.place)
+        K = PriorMatrix(hyper, theta, self.data.X, self.place)
+        factor = factorise(lambda: with_noise(K.values(), hyper.noise_at(theta), self.data))
         value, a = self.value_and_weights(factor)
         if not gradient:
             return value, np.zeros_like(theta)
         W = factor.inverse().mul_(-0.5 * self.data.n_targets)
         W.addmm_(a.to(W), a.to(W).mT, alpha=0.5)
-        leaves = hyper.leaves_at(theta, W.device)
-        if leaves:
-            kernel = hyper.kernel.replace(**leaves)
-            X = self._points()
-            pull_back(kernel, X, X, lambda rows, columns: W[rows, columns], W.device)
-        return value, hyper.gradient(leaves, float(W.diagonal().sum()), theta)
+        return value, K.gradient(lambda rows, columns: W[rows, columns], float(W.diagonal().sum()))
 
     def value_and_weights(self, factor: Factor) -> tuple[float, Tensor]:
         """The log marginal likelihood and a, (n, t), from the factor of A."""
@@ -94,10 +89,6 @@ class ExactEvidence:
         solved = factor.solve(self.centring.right_hand_sides.to(factor.L))
         _, residuals, a = self.centring.fit(solved.to(self.centring.R))
         return -0.5 * float((residuals * a).sum()) - 0.5 * t * (factor.log_det() + n * math.log(2.0 * math.pi)), a
-
-    def _points(self) -> Points:
-        X = self.data.X
-        return Points(X.values.to(self.place.dtype), X.names) if X.is_tensor else X
 
 
 def noise_alone(data: Observations, mean: Mean) -> float:

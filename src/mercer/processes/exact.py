@@ -18,6 +18,10 @@ def covariance_factor(kernel: Kernel, noise: float, data: Observations, place: P
 
 def covariance(kernel: Kernel, noise: float, data: Observations, place: Placement) -> Tensor:
     """K + noise, a new float64 matrix."""
-    K = torch.as_tensor(place.gram(kernel, data.X).dense()).to(torch.float64)
+    return with_noise(torch.as_tensor(place.gram(kernel, data.X).dense()).to(torch.float64), noise, data)
+
+
+def with_noise(K: Tensor, noise: float, data: Observations) -> Tensor:
+    """K with the noise added to its diagonal, in place."""
     K.diagonal().add_(data.row_noise(noise).to(K.device))
     return K

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -93,11 +94,16 @@ class Hyperparameters:
     @property
     def start(self) -> np.ndarray:
         """theta at the start, moved into the bounds."""
-        values = [_entries(value, path in self.tied) for path, value in self.kernel.tunable().items()]
+        values = [entries for _, entries in self._starts.values()]
         if self.learn_noise:
             values.append(np.array([self.noise]))
         theta = np.log(np.concatenate(values)) if values else np.empty(0)
         return np.clip(theta, self.bounds[:, 0], self.bounds[:, 1])
+
+    @cached_property
+    def _starts(self) -> dict[str, tuple[Any, np.ndarray]]:
+        """The parameters of the kernel by path, and the numbers that stand for them in theta, before the log."""
+        return {path: (value, _entries(value, path in self.tied)) for path, value in self.kernel.tunable().items()}
 
     @property
     def open(self) -> bool:
@@ -122,11 +128,11 @@ class Hyperparameters:
     def split(self, theta: np.ndarray) -> dict[str, Any]:
         """The parameters exp(theta) of the kernel by path, as floats and tuples."""
         values, place, parts = np.exp(theta), 0, {}
-        for path, start in self.kernel.tunable().items():
-            size = len(_entries(start, path in self.tied))
+        for path, (start, entries) in self._starts.items():
+            size = len(entries)
             part = values[place : place + size]
             if path in self.tied:
-                part = np.asarray(start) * (part / _entries(start, True))
+                part = np.asarray(start) * (part / entries)
             parts[path] = float(part[0]) if np.ndim(start) == 0 else tuple(part.tolist())
             place += size
         return parts

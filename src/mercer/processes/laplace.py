@@ -14,10 +14,10 @@ from mercer.core.errors import MercerError
 from mercer.kernels import Kernel
 from mercer.losses import Logistic, Multinomial
 from mercer.operators.placement import Placement
-from mercer.operators.pull_back import pull_back
 from mercer.processes.curvature import Curvature, LogisticCurvature, SoftmaxCurvature
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.observations import Observations
+from mercer.processes.prior_matrix import PriorMatrix
 
 TOLERANCE = 1e-12
 """Of the mode: how far its weights may be from the slopes of the labels, which are between -1 and 1."""
@@ -146,7 +146,7 @@ class LaplaceEvidence:
         + a_c u_c^T)\Bigr), \qquad u = (I - R K)\, s,
 
     in which s, the derivative of :math:`-\tfrac12 \log\det(I + K W)` in f, accounts for the mode that moves with K.
-    Autograd carries it through the kernel tile by tile.
+    Autograd carries it through the kernel (`PriorMatrix`).
 
     References: Rasmussen and Williams, 2006, algorithm 5.1 and section 5.5.1.
 
@@ -178,18 +178,13 @@ class LaplaceEvidence:
 
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and its gradient; an error, or minus infinity without a mode, where it cannot be computed."""
-        hyper, X = self.hyperparameters, self.data.X
-        K = prior_covariance(hyper.kernel_at(theta), X, self.place)
-        mode = find_mode(K, self.labels, self._last)
+        prior = PriorMatrix(self.hyperparameters, theta, self.data.X, self.place)
+        mode = find_mode(prior.values(), self.labels, self._last)
         if not mode.converged:
             return -math.inf, np.zeros_like(theta)
         self._last = mode.weights
-        leaves = hyper.leaves_at(theta, K.device)
-        if leaves:
-            G = evidence_slope(mode)
-            points = Points(X.values.to(self.place.dtype), X.names) if X.is_tensor else X
-            pull_back(hyper.kernel.replace(**leaves), points, points, lambda rows, columns: G[rows, columns], K.device)
-        return mode.log_evidence, hyper.gradient(leaves, 0.0, theta)
+        G = evidence_slope(mode)
+        return mode.log_evidence, prior.gradient(lambda rows, columns: G[rows, columns], 0.0)
 
 
 def evidence_slope(mode: Mode) -> Tensor:

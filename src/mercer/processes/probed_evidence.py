@@ -6,12 +6,13 @@ import numpy as np
 import torch
 
 from mercer.operators.placement import Placement
-from mercer.operators.pull_back import pull_back
 from mercer.processes.evidence import ExactEvidence
-from mercer.processes.exact import covariance_factor
+from mercer.processes.exact import with_noise
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Mean
 from mercer.processes.observations import Observations
+from mercer.processes.prior_matrix import PriorMatrix
+from mercer.solvers.factor import factorise
 
 PROBES = 64
 
@@ -54,16 +55,12 @@ class ProbedEvidence(ExactEvidence):
 
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         hyper, t, probes = self.hyperparameters, self.data.n_targets, self.normal.shape[1]
-        factor = covariance_factor(hyper.kernel_at(theta), hyper.noise_at(theta), self.data, self.place)
+        K = PriorMatrix(hyper, theta, self.data.X, self.place)
+        factor = factorise(lambda: with_noise(K.values(), hyper.noise_at(theta), self.data))
         value, a = self.value_and_weights(factor)
         if not gradient:
             return value, np.zeros_like(theta)
         v = torch.linalg.solve_triangular(factor.L.mT, self.normal.to(factor.L), upper=True)
         del factor
-        leaves = hyper.leaves_at(theta, v.device)
         left, right = torch.cat([0.5 * a, (-0.5 * t / probes) * v], dim=1), torch.cat([a, v], dim=1)
-        if leaves:
-            kernel = hyper.kernel.replace(**leaves)
-            X = self._points()
-            pull_back(kernel, X, X, lambda i, j: left[i] @ right[j].mT, left.device)
-        return value, hyper.gradient(leaves, float((left * right).sum()), theta)
+        return value, K.gradient(lambda i, j: left[i] @ right[j].mT, float((left * right).sum()))
