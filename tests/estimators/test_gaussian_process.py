@@ -188,7 +188,8 @@ def test_a_variance_is_never_negative(noise):
 def test_variances_below_zero_by_rounding_are_zero_and_counted():
     model = fixed(noise=0.0).fit(X, y)
     rows = Points(torch.from_numpy(X.copy()))
-    raw = model._fit.posterior.prior_variance(rows) - model._fit.posterior.explained(rows)
+    posterior = model._fit.posterior
+    raw = posterior.prior_variance(rows) - posterior.explained(posterior.cross(rows))
     assert bool((raw < 0).any())
     assert (model.predict(X, return_std=True)[1] >= 0).all()
     assert f"{int((raw < 0).sum())} variances were below zero" in str(model.report_)

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
@@ -124,9 +123,9 @@ class ExactPosterior(Posterior):
         fit = float((residuals * self.weights.to(residuals)).sum())
         return -0.5 * fit - 0.5 * t * (self.factor.log_det() + n * math.log(2.0 * math.pi))
 
-    def explained(self, X: Points) -> Tensor:
-        """k(x, D) A^-1 k(D, x) for a few points, (m,): a sum of squares."""
-        return self.factor.half_solve(self.cross(X).mT.to(self.factor.L)).square().sum(0)
+    def explained(self, cross: Tensor) -> Tensor:
+        """k(x, D) A^-1 k(D, x) for a few points, (m,), from k(X, D): a sum of squares."""
+        return self.factor.half_solve(cross.mT.to(self.factor.L)).square().sum(0)
 
     def explained_covariance(self, cross: Tensor) -> Tensor:
         """k(X, D) A^-1 k(D, X), from k(X, D)."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
@@ -108,10 +107,10 @@ class IterativePosterior(Posterior):
         )
         return system.s * torch.cat([part.value for part in parts], dim=1), report
 
-    def explained(self, X: Points) -> Tensor:
+    def explained(self, cross: Tensor) -> Tensor:
         system, prepared = self._system()
         parts = []
-        for part in self.cross(X).mT.split(COLUMNS, dim=1):
+        for part in cross.mT.split(COLUMNS, dim=1):
             k = system.s * part.to(system.s)
             v = prepared.solve(k, 1.0).value
             r = k - v - prepared.products.matmul(v)

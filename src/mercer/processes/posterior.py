@@ -96,10 +96,18 @@ class Posterior(ABC):
 
     def variance(self, X: Points) -> Tensor:
         """The variance of the process, (m,), never below zero."""
-        parts = [self.prior_variance(part) - self.explained(part) for part in self.tiles(X)]
-        values = torch.cat(parts)
-        self.clamped += int((values.detach() < 0).sum())
-        return values.clamp(min=0.0)
+        return self.mean_and_variance(X)[1]
+
+    def mean_and_variance(self, X: Points) -> tuple[Tensor, Tensor]:
+        """Both, from one evaluation of k(X, D)."""
+        means, variances = [], []
+        for part in self.tiles(X):
+            cross = self.cross(part)
+            means.append(cross @ self.weights.to(cross))
+            variances.append(self.prior_variance(part) - self.explained(cross))
+        m, variance = self.mean_function(X), torch.cat(variances)
+        self.clamped += int((variance.detach() < 0).sum())
+        return m + torch.cat(means).to(m), variance.clamp(min=0.0)
 
     def covariance(self, X: Points) -> Tensor:
         """The covariance of the process, (m, m)."""
@@ -120,9 +128,8 @@ class Posterior(ABC):
         """k(X, D) A^-1 k(D, X), from k(X, D)."""
         return cross @ self.solve(cross.mT)
 
-    def explained(self, X: Points) -> Tensor:
-        """k(x, D) A^-1 k(D, x) for a few points, (m,)."""
-        cross = self.cross(X)
+    def explained(self, cross: Tensor) -> Tensor:
+        """k(x, D) A^-1 k(D, x) for a few points, (m,), from k(X, D)."""
         return (cross * self.solve(cross.mT).mT).sum(1)
 
     def extra_arrays(self) -> dict[str, Tensor]:

@@ -102,9 +102,9 @@ class SparsePosterior(Posterior):
         root, values = self.basis
         return root @ ((values / (1.0 + values)).unsqueeze(1) * (root.mT @ B.to(root)))
 
-    def explained(self, X: Points) -> Tensor:
+    def explained(self, cross: Tensor) -> Tensor:
         root, values = self.basis
-        return (self.cross(X).to(root) @ root).square() @ (values / (1.0 + values))
+        return (cross.to(root) @ root).square() @ (values / (1.0 + values))
 
     def update(self, drawn: Tensor, normal: Tensor) -> Tensor:
         root, values = self.basis

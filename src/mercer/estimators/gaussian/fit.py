@@ -56,10 +56,11 @@ class ProcessFit:
         """The mean, (m,) or (m, t)."""
         return self.scaled(self.posterior.mean(rows))
 
-    def std(self, rows: Points, *, latent: bool) -> Tensor:
-        """Deviations, (m,) or (m, t)."""
-        variance = self.posterior.variance(rows) + (0.0 if latent else self.new_noise)
-        return self.scaled(variance.sqrt().unsqueeze(-1).expand(-1, self.seen.n_targets))
+    def mean_and_std(self, rows: Points, *, latent: bool) -> tuple[Tensor, Tensor]:
+        """The mean and deviations, (m,) or (m, t) each."""
+        mean, variance = self.posterior.mean_and_variance(rows)
+        std = (variance + (0.0 if latent else self.new_noise)).sqrt()
+        return self.scaled(mean), self.scaled(std.unsqueeze(-1).expand(-1, self.seen.n_targets))
 
     def covariance(self, rows: Points, *, latent: bool) -> Tensor:
         """Covariances, (m, m) or (m, m, t)."""

@@ -50,6 +50,6 @@ def _curve(fit: ProcessFit, X: np.ndarray, y: np.ndarray, ax: Any, n_samples: in
     if n_samples > 0:
         mean, covariance, _ = fit.for_samples(rows, latent=True)
         samples = joint_samples(mean, covariance, n_samples, fit.plan.settings.seed)[:, 0].T.cpu().numpy()
-    band = (values.cpu().numpy() for values in (fit.mean(rows), fit.std(rows, latent=False)))
+    band = (values.cpu().numpy() for values in fit.mean_and_std(rows, latent=False))
     feature = "x" if names is None else str(names[0])
     return process_1d(shown, y.reshape(-1), grid, *band, samples=samples, feature=feature, ax=ax)

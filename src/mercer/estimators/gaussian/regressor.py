@@ -192,9 +192,10 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         if return_std and return_cov:
             raise InputError("predict(return_std=True, return_cov=True): ask for one of the two.")
         rows = checked_rows(self, self.kernel_, X)
-        mean = _given_back(self._fit.mean(rows), rows, X)
         if return_std:
-            return mean, _given_back(self._fit.std(rows, latent=latent), rows, X)
+            mean, std = self._fit.mean_and_std(rows, latent=latent)
+            return _given_back(mean, rows, X), _given_back(std, rows, X)
+        mean = _given_back(self._fit.mean(rows), rows, X)
         if return_cov:
             return mean, _given_back(self._fit.covariance(rows, latent=latent), rows, X)
         return mean
