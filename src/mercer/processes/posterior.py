@@ -14,6 +14,7 @@ from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair, DiagonalPair
 from mercer.operators.placement import Placement
+from mercer.operators.pull_back import TILE_NUMBERS
 from mercer.processes.means import FittedMean
 from mercer.processes.observations import Observations
 
@@ -89,7 +90,7 @@ class Posterior(ABC):
     def mean(self, X: Points) -> Tensor:
         """The mean, (m, t)."""
         m = self.mean_function(X)
-        if self.differentiable(X):
+        if self._at_once(X):
             return m + self.cross(X).to(m) @ self.weights.to(m)
         product = self.place.gram(self.kernel, X, self.centres).matmul(self.weights.to(self.place.device))
         return m + product.to(m)
@@ -142,7 +143,7 @@ class Posterior(ABC):
 
     def cross(self, X: Points) -> Tensor:
         """k(X, D) as a matrix (m, n)."""
-        if self.differentiable(X):
+        if self._at_once(X):
             D = self.centres.values.to(device=X.values.device, dtype=torch.float64)
             x = Points(X.values.to(torch.float64), X.names)
             return self.kernel.on(DensePair(x, Points(D, self.centres.names)))
@@ -151,6 +152,13 @@ class Posterior(ABC):
     def tiles(self, X: Points) -> Iterator[Points]:
         """X in parts for which k(X, D) and what is made of it fit the budget."""
         return tiles_of(X, len(self.centres), 4, self.held_bytes, self.place)
+
+    def _at_once(self, X: Points) -> bool:
+        """Whether k(X, D) is evaluated straight from the formula: for gradients, and where it is as small as a tile."""
+        if self.differentiable(X):
+            return True
+        here = X.is_tensor and X.values.device.type == self.place.device.type == "cpu" and not self.data.square
+        return here and len(X) * len(self.centres) <= TILE_NUMBERS["cpu"]
 
     @property
     def held_bytes(self) -> int:
