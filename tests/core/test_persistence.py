@@ -76,6 +76,8 @@ def test_numpy_arrays_views_and_shared_memory_come_back_as_their_values(tmp_path
         "swapped": np.array([1.0, 2.0], dtype=">f8"),
         "reversed": np.arange(3)[::-1],
         "grad": torch.ones(2, requires_grad=True),
+        "one, of stride zero": torch.tensor(2.0).expand(1),
+        "none, of stride zero": torch.tensor(2.0).expand(0),
     }
     write_model(tmp_path / "m", "Thing", {"shape": (1, 2)}, arrays)
     _, meta, found = read_model(tmp_path / "m", {"Thing"})

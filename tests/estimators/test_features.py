@@ -284,7 +284,7 @@ def test_features_have_names_and_frames(name):
 def test_the_error_is_that_of_all_pairs_of_rows(name):
     features, Z = clone(MAPS[name]).fit(X), X[:11] + 0.5
     error = features.approximation_error(X, Z)
-    exact = features._exact(torch.tensor(X), torch.tensor(Z)).numpy()
+    exact = features._fit.exact(torch.tensor(X), torch.tensor(Z)).numpy()
     differences = features.transform(X) @ features.transform(Z).T - exact
     assert error.max == pytest.approx(np.abs(differences).max(), rel=1e-6)
     assert error.rms == pytest.approx(np.sqrt(np.mean(differences**2)), rel=1e-6)

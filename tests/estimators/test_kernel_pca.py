@@ -236,7 +236,7 @@ def test_the_fixed_point_is_closer_in_the_rkhs_than_the_regression():
         KernelPCA(3, Gaussian(2.0), pre_image=p, inverse_alpha=1.0).fit(X) for p in ("ridge", "fixed_point")
     )
     Y = ridge.transform(new)
-    gamma = torch.tensor(Y) @ ridge.features_.coef.T + ridge._mean_coef
+    gamma = torch.tensor(Y) @ ridge.features_.coef.T + ridge._fit.mean_coef
     closeness = [(gamma.numpy() * Gaussian(2.0)(m.inverse_transform(Y), X)).sum(1) for m in (ridge, fixed)]
     assert (closeness[1] >= closeness[0] - 1e-12).all()
     assert closeness[1].mean() > closeness[0].mean()

@@ -77,6 +77,10 @@ class NetworkMap:
     def n_features(self) -> int:
         return len(self.weights)
 
+    def of_rows(self, rows: Tensor) -> Tensor:
+        """The features of a tensor of rows."""
+        return self(Points(rows))
+
     def __call__(self, points: Points) -> Tensor:
         """The features (n, k) of some rows, in the dtype and on the device of the rows."""
         x = vectors(points).detach()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -82,6 +82,34 @@ class PrincipalSubspace:
     total: float
     mean_coef: Tensor
     report: SolverReport
+
+    def with_variance(self) -> PrincipalSubspace:
+        """Without the directions that have no variance; the first one stays."""
+        kept = self.values > 0
+        kept[0] = True
+        part = self.projection
+        projection = replace(part, coef=part.coef[:, kept], shift=part.shift[kept])
+        coordinates = None if self.coordinates is None else self.coordinates[:, kept]
+        return replace(self, projection=projection, values=self.values[kept], coordinates=coordinates)
+
+
+@dataclass(frozen=True, eq=False)
+class Powers:
+    r"""The functions :math:`\lambda_s^{\theta/2} \psi_s`, from the features :math:`\sqrt{\lambda_s}\,\psi_s`."""
+
+    features: KernelProjection
+    values: Tensor
+    theta: float
+
+    def __call__(self, points: Points) -> Tensor:
+        """The values (n, q) at some rows."""
+        features = self.features(points)
+        values = self.values.to(features)
+        return features * torch.where(values > 0, values ** (0.5 * (self.theta - 1.0)), 0.0)
+
+    def powered_eigenfunctions(self, rows: Tensor) -> Tensor:
+        """The same for a tensor of rows, in its dtype."""
+        return self(Points(rows)).to(rows)
 
 
 def principal_subspace(

@@ -39,6 +39,13 @@ def checked_sample(
     return Sample(rows, columns, weights, targets.ndim == 1, torch_in=isinstance(X, Tensor), square=square)
 
 
+def checked_inputs(estimator: BaseEstimator, kernel: Kernel, X: Any) -> Sample:
+    """Validate the rows that a transformer is fitted to and remember the features seen: a sample without targets."""
+    rows = checked_rows(estimator, kernel, X, reset=True)
+    no_targets = torch.empty(len(rows), 0, dtype=torch.float64)
+    return Sample(rows, no_targets, None, False, isinstance(X, Tensor), square=kernel.domain == "matrix")
+
+
 def checked_source(estimator: BaseEstimator, source: RowSource, y: Any, sample_weight: Any) -> RowSource:
     """A source of rows that is to be fitted; its features are remembered."""
     if y is not None or sample_weight is not None:

@@ -14,10 +14,10 @@ from mercer.core.progress import Iterations
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.alpha import checked_alpha
+from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
 from mercer.estimators.ridge.settings import RidgeSettings
-from mercer.kernels import Kernel, resolve
-from mercer.kernels.overflow import check_kernel_values
+from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.solvers.choose import choose, landmark_count, landmark_solver
 from mercer.solvers.landmarks import POOL, distinct_rows
@@ -104,7 +104,8 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
             solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are different"
     kept = traits_of(solver).sums_of == "rows"
     place = place_of(settings, solver, seen, budget_left(settings.memory_budget, sample.rows, kept=kept))
-    return RidgePlan(settings, _resolved(settings, data), alpha, solver, reason, place, len(data))
+    kernel = resolved_kernel(settings.kernel, data, settings.seed)
+    return RidgePlan(settings, kernel, alpha, solver, reason, place, len(data))
 
 
 def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> RidgePlan:
@@ -118,7 +119,7 @@ def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> Rid
         reason = "chosen because the rows are read in parts"
     settings = replace(settings, client=None)  # a connection is of now and here
     place = place_of(settings, solver, some.seen, settings.memory_budget)
-    kernel = _resolved(settings, some.positive()[0])
+    kernel = resolved_kernel(settings.kernel, some.positive()[0], settings.seed)
     return RidgePlan(settings, kernel, alpha, solver, reason, place, source.n_rows, reserved)
 
 
@@ -141,13 +142,6 @@ def _chosen(
 ) -> tuple[str, str]:
     few = settings.n_landmarks, settings.n_features
     return choose(n, n_targets, alpha, solver, budget, device, n_landmarks=few[0], n_features=few[1])
-
-
-def _resolved(settings: RidgeSettings, data: Sample) -> Kernel:
-    """The kernel with its length scales found, which does not overflow at the rows."""
-    kernel = resolve(settings.kernel.bind(data.rows.names), data.rows, data.weights, seed=settings.seed)
-    check_kernel_values(kernel, data.rows)
-    return kernel
 
 
 def _few_kinds(data: Sample, settings: RidgeSettings, device: torch.device) -> int | None:

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import numbers
-import warnings
-from typing import Any
+from typing import Any, Self
 
-import torch
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, checked_values, restore
-from mercer.core.devices import choose_device
+from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
+from mercer.core.report import Report
 from mercer.core.results import SolverReport
+from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
-from mercer.estimators.principal_state import PRINCIPAL, principal_arrays, principal_from_arrays
-from mercer.estimators.transformer import FeatureTransformer, checked_count
-from mercer.features import KernelProjection, principal_subspace
+from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.kernels import resolved_kernel
+from mercer.estimators.common.samples import checked_inputs, checked_rows
+from mercer.estimators.common.state import nothing_left
+from mercer.estimators.transformers.base import FeatureTransformer
+from mercer.estimators.transformers.principal import (
+    PRINCIPAL,
+    PrincipalFit,
+    PrincipalSettings,
+    exact_subspace,
+    principal_state,
+    read_principal,
+)
+from mercer.estimators.transformers.report import Lines, map_report
+from mercer.estimators.transformers.state import begun, map_state
 from mercer.files.kinds import number
 from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Kernel
 from mercer.plots import spectrum
+
+
+def decompose(settings: PrincipalSettings, sample: Sample) -> PrincipalFit:
+    """The eigenvalues of a kernel for the rows of the sample, and the features from its eigenfunctions."""
+    kernel = resolved_kernel(settings.kernel, sample, settings.seed)
+    found, n = exact_subspace(settings, kernel, sample, center=False).with_variance(), len(sample)
+    values, total = found.values / n, found.total / n
+    return PrincipalFit(sample.seen, kernel, found.projection, eigenvalues=values, total=total, report=found.report)
 
 
 @register
@@ -73,7 +91,6 @@ class MercerDecomposition(FeatureTransformer):
     """
 
     title = "Mercer decomposition"
-    saved = PRINCIPAL | {"trace": number(0)}
 
     def __init__(
         self,
@@ -96,20 +113,21 @@ class MercerDecomposition(FeatureTransformer):
         self.device = device
         self.memory_budget = memory_budget
 
-    eigenvalues_: Any
-    solver_report_: SolverReport
+    _fit: PrincipalFit
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Decompose the kernel on the rows of X; y is ignored."""
-        self._torch_in = isinstance(X, Tensor)
-        return super().fit(X, y)
+        settings = PrincipalSettings.of(self.get_params(deep=False))
+        fit = decompose(settings, checked_inputs(self, settings.kernel, X))
+        warn_if_not_converged("MercerDecomposition", fit.report)
+        return self._keep(fit)
 
     def eigenfunctions(self, X: Any) -> Any:
         """The values psi_s(x_i), of shape (n, n_components)."""
         check_is_fitted(self)
-        rows = self._rows(X)
-        values = self._powered(rows, 0.0)
+        rows = checked_rows(self, self.kernel_, X)
+        values = self._fit.powers(0.0)(rows)
         values = values.to(rows.values) if rows.is_tensor else values
         return restore(checked_values(values, "Eigenfunctions"), X)
 
@@ -122,71 +140,39 @@ class MercerDecomposition(FeatureTransformer):
         check_is_fitted(self)
         if isinstance(theta, bool) or not isinstance(theta, numbers.Real) or not 0 <= float(theta) < float("inf"):
             raise InputError(f"power(theta={theta!r}): theta must be a finite number >= 0.")
-        exponent = float(theta)
+        return FeatureMap(self._fit.powers(float(theta)).powered_eigenfunctions)
 
-        def powered_eigenfunctions(rows: Tensor) -> Tensor:
-            return self._powered(Points(rows), exponent).to(rows)
-
-        return FeatureMap(powered_eigenfunctions)
-
-    @property
-    def n_iter_(self) -> int:
-        """Steps of the solver, 1 for a direct one."""
-        return max(1, self.solver_report_.iterations)
+    def report(self) -> Report:
+        """What was found and how."""
+        check_is_fitted(self)
+        fit = self._fit
+        largest, smallest, share = float(fit.eigenvalues[0]), float(fit.eigenvalues[-1]), float(fit.shares.sum())
+        shown = f"{largest:.3g} to {smallest:.3g}, {share:.1%} of the trace"
+        lines: Lines = [("eigenvalues", f"{len(fit.eigenvalues):,} ({shown})"), ("solver", str(fit.report))]
+        return map_report(self.title, fit, getattr(self, "n_features_in_", None), lines)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the eigenvalues on a logarithmic scale. Returns the axes: `.figure.savefig(...)` writes the picture."""
         check_is_fitted(self)
-        return spectrum(torch.as_tensor(self.eigenvalues_).cpu().numpy(), total=self.trace_, ax=ax)
+        return spectrum(self._fit.eigenvalues.cpu().numpy(), total=self.trace_, ax=ax)
 
-    # Private
+    def _keep(self, fit: PrincipalFit) -> Self:
+        self.eigenvalues_, self.trace_ = fit.seen.given_back(fit.eigenvalues), fit.total
+        self.solver_report_, self.n_iter_ = fit.report, max(1, fit.report.iterations)
+        return super()._keep(fit)
 
-    def _made(self, kernel: Kernel, rows: Points) -> KernelProjection:
-        count = None if self.n_components is None else checked_count(self.n_components, "n_components")
-        rows = self._own(rows)
-        options: dict[str, Any] = {
-            "solver": self.solver,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "seed": self._seed,
-        }
-        found = principal_subspace(kernel, rows, count, center=False, **options, **self._place(rows))
-        self.solver_report_ = found.report
-        if not found.report.converged:
-            warnings.warn(f"MercerDecomposition: {found.report}", ConvergenceWarning, stacklevel=6)
-        kept = found.values > 0
-        kept[0] = True
-        projection, n = found.projection, len(rows)
-        self.eigenvalues_ = self._as_given(found.values[kept] / n)
-        self.trace_ = found.total / n
-        coef, shift = projection.coef[:, kept], projection.shift[kept]
-        return KernelProjection(kernel, rows, coef, shift, projection.device, projection.memory_budget)
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        meta, arrays = principal_state(self._fit)
+        return map_state(self, self._fit, arrays, **meta, trace=self._fit.total)
 
-    def _powered(self, rows: Points, theta: float) -> Tensor:
-        """lambda^(theta/2) psi, of shape (n, q)."""
-        features = self.features_(rows)
-        values = torch.as_tensor(self.eigenvalues_).to(features)
-        return features * torch.where(values > 0, values ** (0.5 * (theta - 1.0)), 0.0)
-
-    def _place(self, rows: Points) -> dict[str, Any]:
-        like = rows.values if self._torch_in else None
-        device = choose_device(self.device, like) if rows.is_tensor else torch.device("cpu")
-        return {"device": device, "memory_budget": self._budget()}
-
-    def _as_given(self, values: Tensor) -> Any:
-        return values if self._torch_in else values.cpu().numpy()
-
-    def _map_lines(self) -> list[tuple[str, object]]:
-        values = torch.as_tensor(self.eigenvalues_)
-        share = float(values.sum()) / self.trace_ if self.trace_ > 0 else 0.0
-        shown = f"{float(values[0]):.3g} to {float(values[-1]):.3g}, {share:.1%} of the trace"
-        return [("eigenvalues", f"{len(values):,} ({shown})"), ("solver", str(self.solver_report_))]
-
-    def _map_state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        meta, arrays = principal_arrays(self)
-        return meta | {"trace": self.trace_}, arrays
-
-    def _map_from_state(self, meta: dict[str, Any], arrays: dict[str, Tensor]) -> KernelProjection:
-        projection, values = principal_from_arrays(self, meta, arrays)
-        self.eigenvalues_, self.trace_ = self._as_given(values), float(meta["trace"])
-        return projection
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        model, seen, arrays = begun(cls, meta, arrays, PRINCIPAL | {"trace": number(0)})
+        settings = PrincipalSettings.of(model.get_params(deep=False))
+        projection, values = read_principal(settings, model, meta, arrays)
+        nothing_left(arrays, cls.__name__)
+        report, total = SolverReport(**meta["report"]), float(meta["trace"])
+        fit = PrincipalFit(
+            seen, projection.kernel, projection, meta["note"], eigenvalues=values, total=total, report=report
+        )
+        return model._keep(fit)

@@ -1,0 +1,204 @@
+"""Kernel principal component analysis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from mercer.core.arrays import as_points, checked_values, restore
+from mercer.core.report import Report
+from mercer.core.results import SolverReport
+from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.samples import checked_inputs
+from mercer.estimators.common.state import float_array, nothing_left
+from mercer.estimators.transformers.base import MapTransformer
+from mercer.estimators.transformers.components import PCAFit, PCASettings, find_components, pca_concerns, pca_lines
+from mercer.estimators.transformers.pre_images import check_coordinates, check_pre_image
+from mercer.estimators.transformers.principal import (
+    PRINCIPAL,
+    principal_state,
+    read_principal,
+)
+from mercer.estimators.transformers.report import map_report
+from mercer.estimators.transformers.state import begun, map_state
+from mercer.features import PrincipalSubspace
+from mercer.files.kinds import number
+from mercer.files.persistence import register
+from mercer.plots import coordinates
+
+
+@register
+class KernelPCA(MapTransformer):
+    r"""Principal components of k(x_1, .), ..., k(x_n, .) in the RKHS: PCA that can follow curves. The coordinates are
+
+    .. math:: \varphi_s(x) = \frac{1}{\sqrt{\lambda_s}} \sum_i a_{is} \bigl(k(x, x_i) - \bar k(x_i)\bigr), \qquad
+              P K P\, a_s = \lambda_s a_s,
+
+    where P takes off the mean. With a linear kernel this is ordinary PCA.
+
+    Parameters
+    ----------
+    n_components : number of components, None for all with an eigenvalue above rounding. More than there are rows are
+        cut to their number; directions without variance have the coordinate zero.
+    kernel : a `Kernel`, its name, or a function of two points. By default Gaussian with the median length scale,
+        because with a linear kernel, scikit-learn's default, `sklearn.decomposition.PCA` does the same for less.
+    center : take off the mean in the RKHS; False for the textbook form without it.
+    landmarks, n_landmarks : search the components in the span of landmarks, in one pass over the rows: for large n.
+        "uniform", "pivoted", "leverage" or an array; see `mercer.solvers.choose_landmarks`. None and None is exact.
+    solver : "krylov" finds the largest eigenvalues alone from products with blocks of vectors, "dense" all. "auto" is
+        dense for few rows or where more than one in eight components is wanted.
+    tol, max_iter : largest residual of an eigenvector relative to the largest eigenvalue, and steps, of "krylov".
+    pre_image : how `inverse_transform` finds points from coordinates: "ridge" is a kernel ridge regression from the
+        coordinates to the inputs, "fixed_point" improves its answer for a Gaussian kernel.
+    inverse_kernel, inverse_alpha : of that regression.
+    device : "auto", "cpu", "cuda" or a torch device.
+    memory_budget : bytes, or text such as "2GiB"; by default half of what is free. Where the Gram matrix does not fit,
+        products are computed tile by tile.
+    random_state : seed of landmarks, medians and starting vectors; None is 0.
+
+    Attributes
+    ----------
+    kernel_ : the kernel with every parameter found.
+    eigenvalues_ : of the centred Gram matrix, in falling order.
+    explained_variance_ratio_ : each eigenvalue as a share of the sum of all.
+    features_ : the map, a `KernelProjection`.
+    X_fit_ : the points of its coefficients: training rows or landmarks.
+    solver_report_ : how the eigenvalues were found.
+
+    References
+    ----------
+    Schölkopf, Smola and Müller, *Nonlinear component analysis as a kernel eigenvalue problem*, 1998.
+
+    Examples
+    --------
+    Two concentric circles fall apart along the first component:
+
+    >>> import numpy as np
+    >>> angle = np.linspace(0, 2 * np.pi, 100)
+    >>> ring = np.c_[np.cos(angle), np.sin(angle)]
+    >>> first = KernelPCA(2, Gaussian(2**0.5)).fit_transform(np.r_[ring, 3 * ring])[:, 0]
+    >>> bool(first[:100].min() > first[100:].max() or first[:100].max() < first[100:].min())
+    True
+    """
+
+    title = "Kernel principal components"
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        kernel: Any = "gaussian",
+        *,
+        center: bool = True,
+        landmarks: Any = None,
+        n_landmarks: int | None = None,
+        solver: str = "auto",
+        tol: float = 1e-12,
+        max_iter: int = 500,
+        pre_image: str = "ridge",
+        inverse_kernel: Any = "gaussian",
+        inverse_alpha: Any = 0.1,
+        device: Any = "auto",
+        memory_budget: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.center = center
+        self.landmarks = landmarks
+        self.n_landmarks = n_landmarks
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.pre_image = pre_image
+        self.inverse_kernel = inverse_kernel
+        self.inverse_alpha = inverse_alpha
+        self.device = device
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    _fit: PCAFit
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of the rows of X; y is ignored."""
+        return self._keep(self._found(X))
+
+    @all_or_nothing
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Find the components of the rows of X and give their coordinates."""
+        fit = self._found(X)
+        self._keep(fit)
+        if fit.coordinates is None:
+            return self.transform(X)
+        rows = fit.features.points
+        return restore(fit.coordinates.to(rows.values) if rows.is_tensor else fit.coordinates, X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Points whose coordinates are near the rows of X, of shape (n, d): approximate pre-images."""
+        check_is_fitted(self)
+        self._check_parameters()  # pre_image may have been set since
+        check_pre_image(self.pre_image, self.kernel_)
+        Y = as_points(X).values
+        check_coordinates(Y, self._fit.features)
+        self._fit = self._fit.with_inverse(self.inverse_kernel, self.inverse_alpha)
+        return restore(checked_values(self._fit.pre_images(Y, self.pre_image).to(Y), "Pre-images"), X)
+
+    @property
+    def X_fit_(self) -> Any:
+        """The points whose kernels the components are sums of: training rows or landmarks."""
+        check_is_fitted(self)
+        return self._fit.seen.rows_given_back(self._fit.features.points)
+
+    def report(self) -> Report:
+        """What was found, how, and what to worry about."""
+        check_is_fitted(self)
+        lines, concerns = pca_lines(self._fit), pca_concerns(self._fit)
+        return map_report(self.title, self._fit, getattr(self, "n_features_in_", None), lines, concerns)
+
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Draw the first two coordinates of the rows of X, by default of `X_fit_`, coloured by y.
+
+        A single component is drawn against the number of the row. Returns the axes: `.figure.savefig(...)` writes the
+        picture, and with `ax` it is drawn into a figure of your own.
+        """
+        check_is_fitted(self)
+        Y = np.asarray(self.transform(self.X_fit_ if X is None else X))
+        shares = self._fit.shares.cpu().numpy()[:2]
+        names = [f"Component {i + 1} ({share:.0%} of the variance)" for i, share in enumerate(shares)]
+        if len(names) == 1:
+            Y, names = np.c_[np.arange(len(Y)), Y], ["Number of the row", *names]
+        return coordinates(Y[:, 0], Y[:, 1], labels=y, x_name=names[0], y_name=names[1], ax=ax)
+
+    def _found(self, X: Any) -> PCAFit:
+        settings = PCASettings.of(self.get_params(deep=False))
+        fit = find_components(settings, checked_inputs(self, settings.kernel, X))
+        warn_if_not_converged("KernelPCA", fit.report)
+        return fit
+
+    def _keep(self, fit: PCAFit) -> Self:
+        self.eigenvalues_ = fit.seen.given_back(fit.eigenvalues)
+        self.explained_variance_ratio_ = fit.seen.given_back(fit.shares)
+        self.solver_report_, self.n_iter_ = fit.report, max(1, fit.report.iterations)
+        return super()._keep(replace(fit, coordinates=None))
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        meta, arrays = principal_state(self._fit)
+        return map_state(self, self._fit, arrays | {"mean_coef": self._fit.mean_coef}, **meta, total=self._fit.total)
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        model, seen, arrays = begun(cls, meta, arrays, PRINCIPAL | {"total": number(0)})
+        settings = PCASettings.of(model.get_params(deep=False))
+        projection, values = read_principal(settings, model, meta, arrays)
+        mean_coef = float_array(arrays, "mean_coef", (len(projection.points),))
+        check_pre_image(settings.pre_image, projection.kernel)
+        nothing_left(arrays, cls.__name__)
+        found = PrincipalSubspace(
+            projection, values, None, float(meta["total"]), mean_coef, SolverReport(**meta["report"])
+        )
+        return model._keep(PCAFit.of(settings, seen, found, meta["note"]))

@@ -1,0 +1,142 @@
+"""Random network features as a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from torch import Tensor
+
+from mercer.core.seeding import as_seed
+from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.samples import checked_inputs
+from mercer.estimators.common.state import float_array, nothing_left
+from mercer.estimators.transformers.base import FeatureTransformer
+from mercer.estimators.transformers.fit import MapFit
+from mercer.estimators.transformers.state import begun, map_state
+from mercer.features import NetworkMap
+from mercer.features.draws import check_draw
+from mercer.features.network import WideNetworkKernel, checked_activation
+from mercer.files.persistence import register
+from mercer.kernels import FeatureMap, Gaussian
+
+ANY_KERNEL = Gaussian()
+"""Stands for any kernel of rows: the features need none."""
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkSettings:
+    """What a user asked for; see `RandomNetworkFeatures`."""
+
+    n_components: int
+    activation: Any
+    seed: int
+    weight_scale: float
+    bias_scale: float
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> NetworkSettings:
+        """The settings of an estimator's parameters."""
+        p = parameters
+        scales = float(p["weight_scale"]), float(p["bias_scale"])
+        return cls(int(p["n_components"]), p["activation"], as_seed(p["random_state"]), *scales)
+
+
+def fit_network(settings: NetworkSettings, sample: Sample) -> MapFit[NetworkMap]:
+    """Draw the units of a network for rows like those of the sample."""
+    check_draw(settings.n_components, sample.rows)
+    checked_activation(settings.activation)
+    scales = {"weight_scale": settings.weight_scale, "bias_scale": settings.bias_scale}
+    d, size = sample.rows.values.shape[1], settings.n_components
+    features = NetworkMap.draw(d, size, settings.activation, **scales, seed=settings.seed)
+    return _fit_of(settings, sample.seen, features, f"hidden units with activation {_name(settings.activation)}")
+
+
+def _fit_of(settings: NetworkSettings, seen: Seen, features: NetworkMap, note: str) -> MapFit[NetworkMap]:
+    limit = WideNetworkKernel(settings.activation, settings.weight_scale, settings.bias_scale)
+    return MapFit(seen, FeatureMap(features.of_rows), features, note, limit)
+
+
+def _name(activation: Any) -> str:
+    return activation if isinstance(activation, str) else getattr(activation, "__name__", repr(activation))
+
+
+@register
+class RandomNetworkFeatures(FeatureTransformer):
+    r"""The hidden layer of a network with k random units,
+
+    .. math:: \varphi(x) = \sigma(W x + b) / \sqrt{k}, \qquad W_{ij} \sim N(0, s_w^2/d), \quad b_i \sim N(0, s_b^2).
+
+    Training the last layer by ridge regression is kernel ridge regression with the kernel `kernel_`,
+    :math:`\varphi(x) \cdot \varphi(z)`. As k grows it tends to
+    :math:`E\, \sigma(w \cdot x + b)\, \sigma(w \cdot z + b)`, with which `approximation_error` compares.
+
+    Parameters
+    ----------
+    n_components : the number k of units.
+    activation : "relu", "erf", "tanh", "sin", or a function of a tensor.
+    random_state : seed of the draw; None is 0.
+    weight_scale, bias_scale : s_w and s_b. Rows are taken as they are: put a `StandardScaler` before.
+
+    Attributes
+    ----------
+    features_ : the map, a `NetworkMap`.
+    kernel_ : the kernel of the features.
+
+    References
+    ----------
+    Cho and Saul, *Kernel methods for deep learning*, 2009; Rahimi and Recht, *Weighted sums of random kitchen sinks*,
+    2008; Williams, *Computing with infinite networks*, 1997.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> features = RandomNetworkFeatures(n_components=1000, activation="erf").fit(X)
+    >>> features.transform(X).shape
+    (50, 1000)
+    >>> features.approximation_error(X).rms < 0.05
+    True
+    """
+
+    title = "Random network features"
+    leading = ("n_components", "activation")
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        activation: Any = "relu",
+        random_state: Any = None,
+        *,
+        weight_scale: float = 1.0,
+        bias_scale: float = 1.0,
+    ) -> None:
+        self.n_components = n_components
+        self.activation = activation
+        self.random_state = random_state
+        self.weight_scale = weight_scale
+        self.bias_scale = bias_scale
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the weights for rows like those of X; y is ignored."""
+        settings = NetworkSettings.of(self.get_params(deep=False))
+        return self._keep(fit_network(settings, checked_inputs(self, ANY_KERNEL, X)))
+
+    def _domain(self) -> str:
+        return ANY_KERNEL.domain
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        features = self._fit.features
+        return map_state(self, self._fit, {"weights": features.weights, "biases": features.biases})
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        model, seen, arrays = begun(cls, meta, arrays, {})
+        settings = NetworkSettings.of(model.get_params(deep=False))
+        W = float_array(arrays, "weights", (None, model.n_features_in_))
+        features = NetworkMap(W, float_array(arrays, "biases", (len(W),)), settings.activation)
+        nothing_left(arrays, cls.__name__)
+        return model._keep(_fit_of(settings, seen, features, meta["note"]))

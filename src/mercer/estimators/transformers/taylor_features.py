@@ -1,0 +1,128 @@
+"""Taylor features of the Gaussian kernel as a transformer."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError, ModelFileError
+from mercer.data.sample import Sample
+from mercer.estimators.common.base import all_or_nothing
+from mercer.estimators.common.kernels import resolved_kernel
+from mercer.estimators.common.samples import checked_inputs
+from mercer.estimators.common.state import float_array, nothing_left, read_kernel
+from mercer.estimators.transformers.base import FeatureTransformer
+from mercer.estimators.transformers.fit import MapFit
+from mercer.estimators.transformers.state import begun, map_state
+from mercer.features import TaylorMap
+from mercer.files.kinds import whole
+from mercer.files.persistence import register
+from mercer.kernels import Gaussian, as_kernel
+
+MOST_FEATURES = 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class TaylorSettings:
+    """What a user asked for; see `TaylorFeatures`."""
+
+    degree: int
+    kernel: Gaussian
+    center: bool
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> TaylorSettings:
+        """The settings of an estimator's parameters; a number is the length scale of the kernel."""
+        given = parameters["kernel"]
+        is_number = isinstance(given, numbers.Real) and not isinstance(given, bool)
+        kernel = Gaussian(given) if is_number else as_kernel(given)
+        if not isinstance(kernel, Gaussian):
+            raise InputError(f"kernel={given!r}: Taylor features are those of a Gaussian kernel or a length scale.")
+        return cls(int(parameters["degree"]), kernel, bool(parameters["center"]))
+
+
+def fit_taylor(settings: TaylorSettings, sample: Sample) -> MapFit[TaylorMap]:
+    """The Taylor series of a kernel about the mean of the rows of the sample."""
+    kernel, degree = resolved_kernel(settings.kernel, sample, 0), settings.degree
+    assert isinstance(kernel, Gaussian)
+    x = sample.rows.values.detach().to("cpu", torch.float64)
+    scale = torch.as_tensor(kernel.length_scale, dtype=torch.float64).expand(x.shape[1]).clone()
+    features = TaylorMap.of(scale, degree, x.mean(0) if settings.center else None)
+    if features.n_features > MOST_FEATURES:
+        raise InputError(
+            f"degree={degree} with {x.shape[1]} columns makes {features.n_features:,} Taylor features; use a lower "
+            "degree, or RandomFourierFeatures or NystromFeatures."
+        )
+    return MapFit(sample.seen, kernel, features, f"monomials up to degree {degree}")
+
+
+@register
+class TaylorFeatures(FeatureTransformer):
+    r"""The Taylor series of the Gaussian kernel: monomials times a bell curve. With u = (x - centre) / length_scale,
+
+    .. math:: \varphi_\alpha(x) = e^{-|u|^2/2} \prod_j \frac{u_j^{\alpha_j}}{\sqrt{\alpha_j!}}, \qquad
+              \alpha_1 + \dots + \alpha_d \le D, \qquad
+              |\varphi(x) \cdot \varphi(z) - k(x, z)| \le \frac{(|u||v|)^{D+1}}{(D+1)!}.
+
+    Nothing is random. There are :math:`\binom{d + D}{D}` features: for few columns, and rows within a few length scales
+    of the centre, which is the mean of the rows in `fit`.
+
+    Parameters
+    ----------
+    degree : the largest degree D of a monomial.
+    kernel : a `Gaussian` kernel, "gaussian" for the median length scale, or a length scale.
+    center : expand about the mean of the rows; else about zero.
+
+    Attributes
+    ----------
+    kernel_ : the kernel with its length scale found.
+    features_ : the map, a `TaylorMap`; `features_.exponents` are the multi-indices.
+
+    References
+    ----------
+    Cotter, Keshet and Srebro, *Explicit approximations of the Gaussian kernel*, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-2, 2, 30).reshape(-1, 1)
+    >>> features = TaylorFeatures(12, kernel=1.0).fit(X)
+    >>> features.transform(X).shape
+    (30, 13)
+    >>> features.approximation_error(X).max < 0.01
+    True
+    """
+
+    title = "Taylor features"
+    leading = ("degree", "kernel")
+
+    def __init__(self, degree: int = 4, kernel: Any = "gaussian", *, center: bool = True) -> None:
+        self.degree = degree
+        self.kernel = kernel
+        self.center = center
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Expand the kernel about the mean of the rows of X; y is ignored."""
+        settings = TaylorSettings.of(self.get_params(deep=False))
+        return self._keep(fit_taylor(settings, checked_inputs(self, settings.kernel, X)))
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        features = self._fit.features
+        arrays = {"scale": features.scale, "centre": features.centre}
+        return map_state(self, self._fit, arrays, degree=features.degree)
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        model, seen, arrays = begun(cls, meta, arrays, {"degree": whole()})
+        shape, degree = (model.n_features_in_,), meta["degree"]
+        features = TaylorMap(float_array(arrays, "scale", shape), float_array(arrays, "centre", shape), degree)
+        if features.n_features > MOST_FEATURES or not bool((features.scale > 0).all()):
+            raise ModelFileError(f"degree={degree} and the length scales make no Taylor features.")
+        nothing_left(arrays, cls.__name__)
+        return model._keep(MapFit(seen, read_kernel(model, meta), features, meta["note"]))
