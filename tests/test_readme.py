@@ -1,4 +1,4 @@
-"""What the README and the guide show is what happens.
+"""What the README, the guide, the design and CONTRIBUTING show is what happens.
 
 A `python` block runs in the namespace of the blocks before it; a `text` block right after it is what it prints. In a
 `console` block the lines after `$` are commands, the others what they print.
@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+OWN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "design.md"]
+PAGES = [*OWN, *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 SHOWN = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WITH_PYTHON = [page for page in PAGES if SHOWN.search(page.read_text(encoding="utf-8"))]
@@ -67,7 +68,9 @@ def test_the_comparison_sees_a_wrong_word_and_a_wrong_number():
 
 
 def test_the_pages_with_code_are_found():
-    assert {"README", "kernels", "regression", "from_scikit_learn"} <= {page.stem for page in WITH_PYTHON}
+    assert {"README", "CONTRIBUTING", "design", "kernels", "regression", "from_scikit_learn"} <= {
+        page.stem for page in WITH_PYTHON
+    }
     assert {"README", "command_line"} == {page.stem for page in WITH_COMMANDS}
 
 

@@ -7,7 +7,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 from torch import Tensor
 
-from mercer.core.errors import InputError, InputTypeError, MercerError
+from mercer.core.errors import InputTypeError, MercerError
+from mercer.files.classes import check_free
 from mercer.files.modelfile import listed, read_model, unreadable, write_model
 
 __all__ = ["Persistable", "load", "read_model", "register", "save", "write_model"]
@@ -47,9 +48,7 @@ def register(cls: C) -> C:
     ...     load(f"{folder}/shift.safetensors").by
     3
     """
-    known = _registry.get(cls.__name__)
-    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise InputError(f"Two classes are named {cls.__name__}; one from {known.__module__} is registered already.")
+    check_free(cls.__name__, cls, _registry.get(cls.__name__))
     _registry[cls.__name__] = cls
     return cls
 

@@ -7,10 +7,11 @@ from mercer.kernels.constant import Constant, WhiteNoise
 from mercer.kernels.inner import AllSubsets, Linear, Polynomial
 from mercer.kernels.matern import Matern
 from mercer.kernels.median import resolve
+from mercer.kernels.names import as_kernel, kernel_from_name
 from mercer.kernels.objects import Callable, Precomputed
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.properties import Properties
-from mercer.kernels.registry import as_kernel, kernel_from_name
+from mercer.kernels.registry import register
 from mercer.kernels.serialize import from_dict, to_dict
 from mercer.kernels.spectrum import Spectrum
 from mercer.kernels.stationary import ExponentialPower, Gaussian, InverseMultiquadric, Laplace, RationalQuadratic
@@ -45,6 +46,7 @@ __all__ = [
     "as_kernel",
     "from_dict",
     "kernel_from_name",
+    "register",
     "resolve",
     "to_dict",
 ]

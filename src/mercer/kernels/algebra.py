@@ -11,6 +11,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, function_name
 from mercer.kernels.parameters import parameter
 from mercer.kernels.properties import Properties, of_power, of_product, of_scaled, of_sum
+from mercer.kernels.registry import register
 from mercer.kernels.spectral import SpectralMeasure
 
 
@@ -27,7 +28,7 @@ class Binary(Kernel):
         object.__setattr__(self, "domain", joint_domain(self.k1, self.k2))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register
 class Sum(Binary):
     """The sum of two kernels, k1(x, z) + k2(x, z), written ``k1 + k2``.
 
@@ -54,7 +55,7 @@ class Sum(Binary):
         return f"{self.k1!r} + {self.k2.within(self.precedence)}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register
 class Product(Binary):
     """The product of two kernels, k1(x, z) k2(x, z), written ``k1 * k2`` (Schur's theorem: again a kernel).
 
@@ -91,7 +92,7 @@ class Unary(Kernel):
         object.__setattr__(self, "domain", self.kernel.domain)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register
 class Scaled(Unary):
     """A positive multiple of a kernel, factor * k(x, z), written ``2.0 * k``.
 
@@ -151,7 +152,7 @@ class FunctionScaled(Unary):
         return f"{function_name(self.function)} * {self.kernel.within(self.precedence)}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register
 class Power(Unary):
     """A positive integer power of a kernel, k(x, z)^p, written ``k ** 3``.
 

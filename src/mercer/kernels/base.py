@@ -24,18 +24,18 @@ from mercer.kernels.spectral import NoSpectralMeasureError, SpectralMeasure
 class Kernel:
     """A positive semi-definite function of two points, with algebra.
 
-    A subclass is a frozen dataclass whose fields are its parameters and whose one method `of(pair)` is its formula:
-    it asks the pair for a distance or an inner product and returns the kernel's value.
+    A subclass is a frozen dataclass, which `mercer.kernels.register` makes it; its fields are its parameters, and its
+    one method `of(pair)` is its formula: it asks the pair for a distance or an inner product and returns the value.
 
     `domain` says what the kernel is evaluated on: "vectors" (rows of a table), "objects" (anything, rows of a
     table included), "matrix" (rows of a ready Gram matrix) or "any" (it does not look at the points).
 
     A kernel of your own, whose formula also runs on fast back ends because it uses `mercer.formula.maths`:
 
-    >>> from dataclasses import dataclass
     >>> from mercer.formula.maths import exp
+    >>> from mercer.kernels import register
     >>> from mercer.kernels.parameters import length_scale
-    >>> @dataclass(frozen=True, eq=False, repr=False)
+    >>> @register
     ... class Bump(Kernel):
     ...     length_scale: float = length_scale()
     ...

@@ -12,9 +12,13 @@ from mercer.formula.maths import minimum
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
 from mercer.kernels.properties import Properties
+from mercer.kernels.registry import register
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"brownian": {}},
+    examples=[{}],
+)
 class Brownian(Kernel):
     r"""The covariance of Brownian motion, of the Brownian sheet for several columns,
 

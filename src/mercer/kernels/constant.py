@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import parameter
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.registry import register
 from mercer.kernels.spectral import SpectralMeasure, constant
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"constant": {}},
+    examples=[{"constant_value": 2.0}],
+)
 class Constant(Kernel):
     r"""The constant kernel :math:`k(x, z) = c`; its RKHS is the constant functions.
 
@@ -47,7 +50,10 @@ class Constant(Kernel):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"white_noise": {}},
+    examples=[{"noise_level": 0.3}],
+)
 class WhiteNoise(Kernel):
     r"""Independent noise on each row of one sample: :math:`k(x_i, x_j) = \sigma^2 \delta_{ij}`.
 

@@ -11,9 +11,13 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import parameter
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.registry import register
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"linear": {}},
+    examples=[{}, {"bias": 0.5}],
+)
 class Linear(Kernel):
     r"""The linear kernel :math:`k(x, z) = x \cdot z + b`, whose RKHS is the affine functions (linear at b = 0).
 
@@ -31,7 +35,10 @@ class Linear(Kernel):
         return inner_properties(contains_constants=needed(self.bias))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"polynomial": {}, "poly": {}},
+    examples=[{"degree": 2, "scale": 0.5, "offset": 1.0}, {"degree": 3, "offset": 0.0}],
+)
 class Polynomial(Kernel):
     r"""The polynomial kernel
 
@@ -56,7 +63,10 @@ class Polynomial(Kernel):
         return inner_properties(contains_constants=needed(self.offset))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"all_subsets": {}},
+    examples=[{}],
+)
 class AllSubsets(Kernel):
     r"""The all-subsets kernel :math:`k(x, z) = \prod_i (1 + x_i z_i)`.
 

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from mercer.core.errors import InputError
 from mercer.formula.maths import exp, matern, sqrt
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import length_scale, parameter
+from mercer.kernels.parameters import MEDIAN, length_scale, parameter
 from mercer.kernels.properties import Properties
+from mercer.kernels.registry import register
 from mercer.kernels.spectral import SpectralMeasure, gaussian_mixture
 from mercer.kernels.stationary import stationary_properties
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={
+        "matern12": {"nu": 0.5, "length_scale": MEDIAN},
+        "matern32": {"nu": 1.5, "length_scale": MEDIAN},
+        "matern52": {"nu": 2.5, "length_scale": MEDIAN},
+    },
+    examples=[
+        {"nu": 0.5, "length_scale": 2.0},
+        {"nu": 1.5},
+        {"nu": 2.5, "length_scale": (1.0, 0.3)},
+        {"nu": 0.8},
+        {"nu": 3.3, "length_scale": 1.7},
+        {"nu": math.inf, "length_scale": 1.1},
+    ],
+)
 class Matern(Kernel):
     r"""The Matérn kernel of smoothness :math:`\nu`, with :math:`u = \sqrt{2\nu}\,\|x - z\| / \ell`,
 

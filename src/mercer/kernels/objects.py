@@ -16,6 +16,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.algebra import need_function
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, function_name, vectors
+from mercer.kernels.registry import register
 
 SYMMETRIC = 1e-6
 """Largest difference of mirrored entries, relative to the largest: matrices may have been made in float32."""
@@ -106,7 +107,10 @@ class Callable(Kernel):
         return f"{function_name(self.function)}(X[{i}], {label}[{j}])"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"precomputed": {}},
+    examples=[{}],
+)
 class Precomputed(Kernel):
     r"""A ready Gram matrix, in scikit-learn's convention.
 

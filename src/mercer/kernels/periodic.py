@@ -17,10 +17,14 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, as_scale, vectors
 from mercer.kernels.parameters import length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.registry import register
 from mercer.kernels.spectral import Draws, SpectralMeasure, scaled
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"periodic": {}},
+    examples=[{"length_scale": 0.8, "period": 2.5}, {"length_scale": (1.0, 0.7), "period": (2.0, 3.0)}],
+)
 class Periodic(Kernel):
     r"""The periodic kernel
 

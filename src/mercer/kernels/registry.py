@@ -1,80 +1,75 @@
-"""Kernels by name: what estimators and the command line accept as text."""
+"""Kernels register themselves: one decorator makes the class, and tells names, model files and laws of it."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable as Function
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform, overload
 
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputTypeError
+from mercer.files.classes import check_free
 from mercer.kernels.base import Kernel
-from mercer.kernels.brownian import Brownian
-from mercer.kernels.constant import Constant, WhiteNoise
-from mercer.kernels.inner import AllSubsets, Linear, Polynomial
-from mercer.kernels.matern import Matern
-from mercer.kernels.objects import Callable, Precomputed
-from mercer.kernels.parameters import MEDIAN
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.spectrum import Spectrum
-from mercer.kernels.stationary import ExponentialPower, Gaussian, InverseMultiquadric, Laplace, RationalQuadratic
 
-NAMED: dict[str, Kernel] = {
-    "gaussian": Gaussian(MEDIAN),
-    "rbf": Gaussian(MEDIAN),
-    "laplace": Laplace(MEDIAN),
-    "laplace_l1": Laplace(MEDIAN, metric="l1"),
-    "exponential_power": ExponentialPower(MEDIAN),
-    "matern12": Matern(0.5, MEDIAN),
-    "matern32": Matern(1.5, MEDIAN),
-    "matern52": Matern(2.5, MEDIAN),
-    "rational_quadratic": RationalQuadratic(MEDIAN),
-    "inverse_multiquadric": InverseMultiquadric(MEDIAN),
-    "imq": InverseMultiquadric(MEDIAN),
-    "periodic": Periodic(),
-    "linear": Linear(),
-    "polynomial": Polynomial(),
-    "poly": Polynomial(),
-    "all_subsets": AllSubsets(),
-    "brownian": Brownian(),
-    "constant": Constant(),
-    "white_noise": WhiteNoise(),
-    "precomputed": Precomputed(),
-    "spectrum": Spectrum(),
-}
-"""The kernel each name stands for; widths are found from the data."""
+NAMED: dict[str, Kernel] = {}
+"""The kernel that each name stands for; widths are found from the data."""
+
+SAVED: dict[str, type[Kernel]] = {}
+"""The classes that a model file may name."""
+
+EXAMPLES: dict[str, tuple[Kernel, ...]] = {}
+"""Kernels with typical parameters, by class, for laws to run over."""
+
+Parameters = Mapping[str, Any]
+K = TypeVar("K", bound=type[Kernel])
 
 
-def kernel_from_name(name: str) -> Kernel:
-    """The kernel of that name, with the median length scale where it has one.
+@overload
+def register(cls: K) -> K: ...
+@overload
+def register(*, names: Mapping[str, Parameters] = ..., examples: Iterable[Parameters] = ...) -> Callable[[K], K]: ...
+@dataclass_transform(frozen_default=True, eq_default=False)
+def register(
+    cls: Any = None, *, names: Mapping[str, Parameters] | None = None, examples: Iterable[Parameters] = ()
+) -> Any:
+    """Class decorator: make a kernel a frozen dataclass that model files may hold.
 
-    >>> kernel_from_name("matern32")
-    Matern(nu=1.5, length_scale='median')
+    Parameters
+    ----------
+    names : what the kernel is called in text, and its parameters then.
+    examples : typical parameters, for the laws in `mercer.testing`.
+
+    A kernel of your own is saved and loaded like the others once the program that loads it has registered it, too: a
+    model file imports nothing. What a file gives as parameters is checked by `parameter` and by `__post_init__` alone.
+
+    >>> from mercer.formula.maths import exp
+    >>> from mercer.kernels import as_kernel, from_dict, to_dict
+    >>> from mercer.kernels.parameters import length_scale
+    >>> @register(names={"hill": {"length_scale": "median"}}, examples=[{"length_scale": 0.5}])
+    ... class Hill(Kernel):
+    ...     length_scale: float = length_scale()
+    ...
+    ...     def of(self, pair):
+    ...         return exp(-pair.squared_distance(self.length_scale))
+    >>> as_kernel("hill")
+    Hill(length_scale='median')
+    >>> from_dict(to_dict(2.0 * Hill(0.5)))
+    2.0 * Hill(length_scale=0.5)
     """
-    key = name.strip().lower()
-    if key in NAMED:
-        return NAMED[key]
-    if key == "laplacian":
-        raise InputError(
-            'kernel="laplacian" is ambiguous: "laplace" uses the Euclidean (L2) distance, "laplace_l1" the L1 distance '
-            "as scikit-learn's laplacian kernel does."
-        )
-    closest = difflib.get_close_matches(key, NAMED, n=1)
-    hint = f' Did you mean "{closest[0]}"?' if closest else ""
-    raise InputError(f"There is no kernel named {name!r}.{hint} Known names: {', '.join(sorted(NAMED))}.")
+    if cls is None:
+        return lambda made: _registered(made, dict(names or {}), tuple(examples))
+    return _registered(cls, {}, ())
 
 
-def as_kernel(kernel: Kernel | str | Function[..., Any]) -> Kernel:
-    """A kernel from a kernel, a name, or a plain function of two objects.
-
-    >>> as_kernel("linear")
-    Linear(bias=0.0)
-    """
-    if isinstance(kernel, Kernel):
-        return kernel
-    if isinstance(kernel, str):
-        return kernel_from_name(kernel)
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise InputTypeError(f"kernel={kernel.__name__} is a class; write {kernel.__name__}(...).")
-    if callable(kernel):
-        return Callable(kernel)
-    raise InputTypeError(f"kernel={kernel!r} must be a kernel, a name or a function of two objects.")
+def _registered(cls: Any, names: Mapping[str, Parameters], examples: tuple[Parameters, ...]) -> Any:
+    if not isinstance(cls, type) or not issubclass(cls, Kernel):
+        raise InputTypeError(f"register({cls!r}): must be a class of kernels, derived from mercer.kernels.Kernel.")
+    if "__dataclass_fields__" not in vars(cls):
+        cls = dataclass(frozen=True, eq=False, repr=False)(cls)
+    check_free(cls.__name__, cls, SAVED.get(cls.__name__))
+    for name in names:
+        check_free(name, cls, type(NAMED[name]) if name in NAMED else None)
+    named = {name: cls(**parameters) for name, parameters in names.items()}
+    shown = tuple(cls(**parameters) for parameters in examples)
+    NAMED.update(named)
+    SAVED[cls.__name__], EXAMPLES[cls.__name__] = cls, shown
+    return cls

@@ -1,4 +1,4 @@
-"""Kernels as plain data for model files, and back: only classes of this package, every value checked."""
+"""Kernels as plain data for model files, and back: only classes that registered themselves, every value checked."""
 
 from __future__ import annotations
 
@@ -11,45 +11,9 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MercerError, ModelFileError
-from mercer.kernels.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
-from mercer.kernels.brownian import Brownian
-from mercer.kernels.constant import Constant, WhiteNoise
-from mercer.kernels.inner import AllSubsets, Linear, Polynomial
-from mercer.kernels.matern import Matern
-from mercer.kernels.objects import Precomputed
 from mercer.kernels.pair import DensePair, DiagonalPair
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.spectrum import Spectrum
-from mercer.kernels.stationary import ExponentialPower, Gaussian, InverseMultiquadric, Laplace, RationalQuadratic
-from mercer.kernels.warps import Subspace
-
-SAVED: dict[str, type[Kernel]] = {
-    cls.__name__: cls
-    for cls in (
-        AllSubsets,
-        Brownian,
-        Constant,
-        ExponentialPower,
-        Gaussian,
-        InverseMultiquadric,
-        Laplace,
-        Linear,
-        Matern,
-        Periodic,
-        Polynomial,
-        Power,
-        Precomputed,
-        Product,
-        RationalQuadratic,
-        Scaled,
-        Spectrum,
-        Subspace,
-        Sum,
-        WhiteNoise,
-    )
-}
-"""The classes that a model file may name."""
+from mercer.kernels.registry import SAVED
 
 MAX_DEPTH = 150
 MAX_ENTRIES = 100_000
@@ -99,8 +63,8 @@ def _saved(kernel: Kernel, depth: int) -> dict[str, Any]:
     name = type(kernel).__name__
     if SAVED.get(name) is not type(kernel):
         raise InputError(
-            f"The kernel {kernel!r} cannot be saved in a model file: {name} holds a Python function or is not a kernel "
-            "of mercer; use pickle."
+            f"The kernel {kernel!r} cannot be saved in a model file: {name} holds a Python function, or is not "
+            "registered (see mercer.kernels.register); use pickle."
         )
     if depth > MAX_DEPTH:
         raise InputError(
@@ -130,7 +94,10 @@ def _loaded(data: Any, depth: int) -> Kernel:
         raise ModelFileError(f'A kernel in a model file has the keys "class" and "params", got {_short(data)}.')
     name, params = data["class"], data["params"]
     if not isinstance(name, str) or name not in SAVED:
-        raise ModelFileError(f"The model file names an unknown kernel {_short(name)}.")
+        raise ModelFileError(
+            f"The model file names an unknown kernel {_short(name)}. If it is one of your own, register it before "
+            "loading: see mercer.kernels.register."
+        )
     if not isinstance(params, dict):
         raise ModelFileError(f"The parameters of {name} in the model file are not a table: {_short(params)}.")
     cls = SAVED[name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,13 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair
 from mercer.kernels.parameters import parameter
 from mercer.kernels.properties import Properties
+from mercer.kernels.registry import register
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"spectrum": {}},
+    examples=[{"k": 2}, {"k": 3, "normalised": False}],
+)
 class Spectrum(Kernel):
     r"""The spectrum kernel of strings: the inner product of their counts of substrings of length k,
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from mercer.core.errors import InputError
 from mercer.formula.maths import exp, power
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import Parameter, length_scale, parameter
+from mercer.kernels.parameters import MEDIAN, Parameter, length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.registry import register
 from mercer.kernels.spectral import SpectralMeasure, gaussian_mixture, scaled
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"gaussian": {"length_scale": MEDIAN}, "rbf": {"length_scale": MEDIAN}},
+    examples=[{"length_scale": 0.8}, {"length_scale": (0.5, 1.0, 3.0)}, {"length_scale": MEDIAN}],
+)
 class Gaussian(Kernel):
     r"""The Gaussian (RBF) kernel
 
@@ -54,7 +57,15 @@ class Gaussian(Kernel):
         return stationary_properties(ANALYTIC, controls_convergence=False)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"laplace": {"length_scale": MEDIAN}, "laplace_l1": {"length_scale": MEDIAN, "metric": "l1"}},
+    examples=[
+        {"length_scale": 1.5},
+        {"length_scale": (1.0, 2.0)},
+        {"length_scale": 2.0, "metric": "l1"},
+        {"length_scale": (0.5, 2.0), "metric": "l1"},
+    ],
+)
 class Laplace(Kernel):
     r"""The Laplace (exponential) kernel, of the Euclidean distance or, with ``metric="l1"``, of the L1 distance
 
@@ -91,7 +102,10 @@ class Laplace(Kernel):
         return stationary_properties(0.5 if self.metric == "l2" else None)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"exponential_power": {"length_scale": MEDIAN}},
+    examples=[{"length_scale": 1.2, "power": 0.6}, {"length_scale": 1.2, "power": 2.0}],
+)
 class ExponentialPower(Kernel):
     r"""The exponential power kernel
 
@@ -121,7 +135,10 @@ class ExponentialPower(Kernel):
         return stationary_properties(ANALYTIC if self.power == 2 else self.power / 2)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"rational_quadratic": {"length_scale": MEDIAN}},
+    examples=[{"length_scale": 0.9, "alpha": 0.4}],
+)
 class RationalQuadratic(Kernel):
     r"""The rational quadratic kernel, a scale mixture of Gaussians
 
@@ -149,7 +166,10 @@ class RationalQuadratic(Kernel):
         return stationary_properties(ANALYTIC, controls_convergence=_slow_tails(self.alpha))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register(
+    names={"inverse_multiquadric": {"length_scale": MEDIAN}, "imq": {"length_scale": MEDIAN}},
+    examples=[{"length_scale": 1.3, "power": 0.7}],
+)
 class InverseMultiquadric(Kernel):
     r"""The inverse multiquadric kernel
 

@@ -18,10 +18,11 @@ from mercer.kernels.algebra import Unary, need_function
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair, call_on_rows, function_name, vectors
 from mercer.kernels.properties import ANALYTIC, Properties
+from mercer.kernels.registry import register
 from mercer.kernels.spectral import SpectralMeasure
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@register
 class Subspace(Unary):
     r"""A kernel that sees only some columns, :math:`k(x_S, z_S)`; `columns` are positions or names.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.losses.loss import Loss, Margin, require
+from mercer.losses.registry import register
 
 
 class PiecewiseLinear(Loss):
@@ -58,7 +57,7 @@ class PiecewiseLinear(Loss):
         return torch.zeros_like(f)
 
 
-@dataclass(frozen=True)
+@register("hinge")
 class Hinge(PiecewiseLinear, Margin):
     """max(0, 1 - y f) for labels y = -1 or 1: the support vector machine with C = 1 / (2 alpha).
 
@@ -73,7 +72,7 @@ class Hinge(PiecewiseLinear, Margin):
         return torch.stack([-(y > 0).to(y), (y < 0).to(y)])
 
 
-@dataclass(frozen=True)
+@register("quantile")
 class Quantile(PiecewiseLinear):
     """level * (y - f) where f is below y and (1 - level) * (f - y) above: least at the quantile of that level.
 
@@ -93,7 +92,7 @@ class Quantile(PiecewiseLinear):
         return torch.stack([torch.full_like(y, -self.level), torch.full_like(y, 1 - self.level)])
 
 
-@dataclass(frozen=True)
+@register("epsilon_insensitive")
 class EpsilonInsensitive(PiecewiseLinear):
     """max(0, |y - f| - epsilon): support vector regression with C = 1 / (2 alpha).
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from mercer.core.errors import InputError
 from mercer.losses.loss import Loss, Margin, require
+from mercer.losses.registry import register
 
 
-@dataclass(frozen=True)
+@register("squared")
 class Squared(Loss):
     """(y - f)^2, without a half: alpha is that of ridge regression.
 
@@ -32,7 +31,7 @@ class Squared(Loss):
         return torch.full_like(f, 2.0)
 
 
-@dataclass(frozen=True)
+@register("huber")
 class Huber(Loss):
     """(y - f)^2 up to |y - f| = delta and a straight line beyond: far targets pull no harder than near ones.
 
@@ -56,7 +55,7 @@ class Huber(Loss):
         return 2 * ((y - f).abs() <= self.delta).to(f)
 
 
-@dataclass(frozen=True)
+@register("logistic")
 class Logistic(Margin):
     """log(1 + exp(-y f)) for labels y = -1 or 1: the logarithm of P(y) = 1 / (1 + exp(-y f)) with its sign changed.
 
@@ -74,7 +73,7 @@ class Logistic(Margin):
         return torch.sigmoid(f) * torch.sigmoid(-f)
 
 
-@dataclass(frozen=True)
+@register("squared_hinge")
 class SquaredHinge(Margin):
     """max(0, 1 - y f)^2 for labels y = -1 or 1.
 
@@ -96,7 +95,7 @@ class SquaredHinge(Margin):
         return 2 * (y * f < 1).to(f)
 
 
-@dataclass(frozen=True)
+@register("multinomial")
 class Multinomial(Loss):
     r"""The logistic loss of several classes, for y = 0, 1, ... and one prediction per class,
 

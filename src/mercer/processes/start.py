@@ -12,8 +12,8 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.kernels import Kernel, as_kernel, resolve
+from mercer.kernels.names import kernel_from_name
 from mercer.kernels.pair import DiagonalPair
-from mercer.kernels.registry import kernel_from_name
 
 NOISE_SHARE = 0.1
 """Of the variance of the targets, at the start."""

@@ -1,8 +1,7 @@
-"""At least one kernel of every class, and compositions: the registry that laws run over."""
+"""The kernels that laws run over: the examples that every class registered, compositions, and what holds functions."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,26 +9,21 @@ import torch
 from torch import Tensor
 
 from mercer.kernels import (
-    AllSubsets,
-    Brownian,
     Callable,
-    Constant,
-    ExponentialPower,
     FeatureMap,
     Gaussian,
-    InverseMultiquadric,
     Kernel,
     Laplace,
     Linear,
     Matern,
     Periodic,
-    Polynomial,
     Precomputed,
     RationalQuadratic,
     Spectrum,
     Subspace,
     WhiteNoise,
 )
+from mercer.kernels.registry import EXAMPLES as REGISTERED
 
 
 def tapered(X: Tensor) -> Tensor:
@@ -59,34 +53,11 @@ def product_matrix(X: Any, Z: Any) -> np.ndarray:
 
 METRIC = ((2.0, 0.5, 0.0), (0.5, 1.0, 0.0), (0.0, 0.0, 0.0))
 
+LEAVES = tuple(kernel for kernels in REGISTERED.values() for kernel in kernels)
+"""What every class gave as examples of itself."""
+
 VECTOR_KERNELS: tuple[Kernel, ...] = (
-    Gaussian(0.8),
-    Gaussian((0.5, 1.0, 3.0)),
-    Gaussian("median"),
-    Laplace(1.5),
-    Laplace((1.0, 2.0)),
-    Laplace(2.0, metric="l1"),
-    Laplace((0.5, 2.0), metric="l1"),
-    ExponentialPower(1.2, power=0.6),
-    ExponentialPower(1.2, power=2.0),
-    Matern(0.5, 2.0),
-    Matern(1.5),
-    Matern(2.5, (1.0, 0.3)),
-    Matern(0.8),
-    Matern(3.3, 1.7),
-    Matern(math.inf, 1.1),
-    RationalQuadratic(0.9, alpha=0.4),
-    InverseMultiquadric(1.3, power=0.7),
-    Periodic(0.8, period=2.5),
-    Periodic((1.0, 0.7), period=(2.0, 3.0)),
-    Brownian(),
-    Linear(),
-    Linear(bias=0.5),
-    Polynomial(2, scale=0.5, offset=1.0),
-    Polynomial(3, offset=0.0),
-    AllSubsets(),
-    Constant(2.0),
-    WhiteNoise(0.3),
+    *(kernel for kernel in LEAVES if kernel.domain in ("vectors", "any")),
     Subspace(Laplace("median"), (0, -1)),
     Gaussian(0.5) + Laplace(2.0),
     2.5 * Matern(1.5) * Linear(bias=1.0) ** 2,
@@ -107,13 +78,11 @@ FUNCTION_KERNELS: tuple[Kernel, ...] = (
 """Kernels of rows that hold functions."""
 
 OBJECT_KERNELS: tuple[Kernel, ...] = (
+    *(kernel for kernel in LEAVES if kernel.domain in ("objects", "matrix")),
     Callable(shared_sign),
     Callable(product_matrix, vectorised=True),
     Callable(shared_sign) * Gaussian() + 0.5,
-    Spectrum(2),
-    Spectrum(3, normalised=False),
     2.0 * Spectrum(1) + Spectrum(2) ** 2 * Spectrum(3) + WhiteNoise(0.2),
-    Precomputed(),
     (2.0 * Precomputed() + 1.0) * Precomputed() ** 2 + WhiteNoise(0.5),
 )
 """Kernels of objects and of ready matrices."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from mercer.core.errors import InputError, ModelFileError
+from mercer.core.errors import ModelFileError
 from mercer.core.results import SolverReport
 from mercer.estimators.by_loss.fit import Later, LossFit
 from mercer.estimators.by_loss.plan import LossPlan, place_of
@@ -38,7 +38,6 @@ from mercer.files.kinds import ANY_TABLE, Table, number, one_of, whole
 from mercer.functions.basis import Centres
 from mercer.kernels import to_dict
 from mercer.kernels.serialize import from_dict_at
-from mercer.losses import Loss
 from mercer.selection.calibration import Calibration
 from mercer.solvers.choose import LOSS_SOLVERS
 
@@ -110,8 +109,6 @@ def regressor_from_state(
 
 def _state(model: KernelClassifier | KernelRegressor, fit: LossFit) -> tuple[dict[str, Any], dict[str, Any]]:
     """What both have."""
-    if isinstance(model.loss, Loss):
-        raise InputError(f"loss={model.loss!r}: a model file holds losses by name. Use pickle instead.")
     points, path, sample = fit.function.centres, fit.path, fit.sample
     meta = {
         "params": checked_params(model),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from mercer import losses
 from mercer.core.devices import DTYPES
 from mercer.core.errors import MercerError
 from mercer.features.network import ACTIVATIONS
 from mercer.files.kinds import FLAG, TEXT, Either, Kind, Pairs, Plain, Several, Table, number, one_of, optional, whole
 from mercer.functions.fourier import METHODS as DRAWS
 from mercer.kernels import as_kernel, from_dict
-from mercer.losses import LOSSES
 from mercer.processes.methods import METHODS
 from mercer.processes.priors import PRIORS
 from mercer.solvers import SOLVERS
@@ -34,7 +34,17 @@ def _is_kernel(value: Any) -> bool:
         return False
 
 
-KERNEL: Kind = Plain("a kernel", _is_kernel)
+def _is_loss(value: Any) -> bool:
+    try:
+        return bool(losses.from_dict(value))
+    except MercerError:
+        return False
+
+
+KERNEL: Kind = Plain("a kernel (one of your own is registered before: mercer.kernels.register)", _is_kernel)
+LOSS: Kind = Either(
+    (one_of(*losses.LOSSES), Plain("a loss (one of your own is registered before: mercer.losses.register)", _is_loss))
+)
 COUNT = optional(whole(1))
 LEVEL = number(above=0, below=1)
 ALPHA = Either((number(0), Several(number(0), 1), one_of("loo", "gcv", "auto")))
@@ -62,7 +72,7 @@ PARAMS: dict[str, Kind] = {
     "inverse_kernel": KERNEL,
     "kernel": Either((KERNEL, number(above=0))),
     "landmarks": Either((one_of(None, "uniform", "pivoted", "leverage", GIVEN), ROWS, Several(TEXT, 1))),
-    "loss": one_of(*LOSSES),
+    "loss": LOSS,
     "max_iter": COUNT,
     "mean": Either((one_of("auto", "zero", "constant", "linear"), number())),
     "method": one_of("auto", *METHODS, *DRAWS),

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mercer import losses
 from mercer.core.arrays import Points
 from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
@@ -33,6 +34,7 @@ from mercer.files.kinds import (
 )
 from mercer.kernels import Kernel, from_dict, to_dict
 from mercer.kernels.serialize import from_dict_at
+from mercer.losses import Loss
 from mercer.processes.priors import PRIORS
 from mercer.selection import AlphaPath
 
@@ -130,6 +132,8 @@ def plain_param(name: str, value: Any) -> Any:
     """A parameter as JSON can hold it."""
     if isinstance(value, Kernel):
         return to_dict(value)
+    if isinstance(value, Loss):
+        return losses.to_dict(value)
     if isinstance(value, np.ndarray | np.generic | Tensor):
         return value.tolist()
     if isinstance(value, list | tuple):
@@ -168,6 +172,8 @@ def read_params(cls: Any, params: dict[str, Any]) -> Any:
 def _read_param(name: str, value: Any) -> Any:
     if name.endswith("kernel") and isinstance(value, dict):
         return from_dict(value)
+    if name == "loss" and isinstance(value, dict):
+        return losses.from_dict(value)
     if name in PAIRS and isinstance(value, list):
         return {key: _read_prior(entry) if name == "priors" else entry for key, entry in value}
     return value

@@ -129,6 +129,8 @@ def ridge_from_state(
     if traits_of(solver).sums_of == "rows" and isinstance(basis, Centres):
         sample = read_training_data(basis.points, seen, seen.n_targets, arrays)
         sample = replace(sample, square=kernel.domain == "matrix")
+    if path is not None and loo is None and sample is not None and not traits_of(solver).stops_early:
+        raise ModelFileError("array 'loo' is missing")
     remember_features(model, d, meta["names"])
     function = basis.sum(float_array(arrays, "coef", (basis.size, seen.n_targets)))
     if model.landmarks == GIVEN and isinstance(basis, Centres):

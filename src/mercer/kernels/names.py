@@ -1,0 +1,48 @@
+"""Kernels from text and functions: what estimators and the command line accept."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable as Function
+from typing import Any
+
+from mercer.core.errors import InputError, InputTypeError
+from mercer.kernels.base import Kernel
+from mercer.kernels.objects import Callable
+from mercer.kernels.registry import NAMED
+
+
+def kernel_from_name(name: str) -> Kernel:
+    """The kernel of that name, with the median length scale where it has one.
+
+    >>> kernel_from_name("matern32")
+    Matern(nu=1.5, length_scale='median')
+    """
+    key = name.strip().lower()
+    if key in NAMED:
+        return NAMED[key]
+    if key == "laplacian":
+        raise InputError(
+            'kernel="laplacian" is ambiguous: "laplace" uses the Euclidean (L2) distance, "laplace_l1" the L1 distance '
+            "as scikit-learn's laplacian kernel does."
+        )
+    closest = difflib.get_close_matches(key, NAMED, n=1)
+    hint = f' Did you mean "{closest[0]}"?' if closest else ""
+    raise InputError(f"There is no kernel named {name!r}.{hint} Known names: {', '.join(sorted(NAMED))}.")
+
+
+def as_kernel(kernel: Kernel | str | Function[..., Any]) -> Kernel:
+    """A kernel from a kernel, a name, or a plain function of two objects.
+
+    >>> as_kernel("linear")
+    Linear(bias=0.0)
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        return kernel_from_name(kernel)
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise InputTypeError(f"kernel={kernel.__name__} is a class; write {kernel.__name__}(...).")
+    if callable(kernel):
+        return Callable(kernel)
+    raise InputTypeError(f"kernel={kernel!r} must be a kernel, a name or a function of two objects.")
