@@ -410,3 +410,19 @@ def test_functions_do_not_fit_a_model_file(tmp_path):
     features = RandomNetworkFeatures(5, torch.nn.functional.softplus).fit(X)
     with pytest.raises(InputError, match="Python function"):
         features.save(tmp_path / "f.safetensors")
+
+
+ONE = [
+    TaylorFeatures(3),
+    RandomFourierFeatures(1),
+    RandomNetworkFeatures(1),
+    NystromFeatures(1),
+    MercerDecomposition(1),
+]
+
+
+@pytest.mark.parametrize("features", ONE, ids=repr)
+def test_a_map_of_one_column_with_one_feature_is_saved(features, tmp_path):
+    column = X[:, :1]
+    features.fit(column).save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").transform(column), features.transform(column))

@@ -12,11 +12,7 @@ from mercer.core.errors import InputError
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.transformers.pre_images import Inverse, check_pre_image
-from mercer.estimators.transformers.principal import (
-    PrincipalFit,
-    PrincipalSettings,
-    exact_subspace,
-)
+from mercer.estimators.transformers.principal import PrincipalFit, PrincipalSettings, exact_subspace
 from mercer.estimators.transformers.report import Lines
 from mercer.features import NystromMap, PrincipalSubspace
 from mercer.features.pre_image import fixed_point_pre_images

@@ -19,11 +19,7 @@ from mercer.estimators.common.state import float_array, nothing_left
 from mercer.estimators.transformers.base import MapTransformer
 from mercer.estimators.transformers.components import PCAFit, PCASettings, find_components, pca_concerns, pca_lines
 from mercer.estimators.transformers.pre_images import check_coordinates, check_pre_image
-from mercer.estimators.transformers.principal import (
-    PRINCIPAL,
-    principal_state,
-    read_principal,
-)
+from mercer.estimators.transformers.principal import PRINCIPAL, principal_state, read_principal
 from mercer.estimators.transformers.report import map_report
 from mercer.estimators.transformers.state import begun, map_state
 from mercer.features import PrincipalSubspace
