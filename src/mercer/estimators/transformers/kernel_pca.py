@@ -75,6 +75,7 @@ class KernelPCA(MapTransformer):
     Two concentric circles fall apart along the first component:
 
     >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
     >>> angle = np.linspace(0, 2 * np.pi, 100)
     >>> ring = np.c_[np.cos(angle), np.sin(angle)]
     >>> first = KernelPCA(2, Gaussian(2**0.5)).fit_transform(np.r_[ring, 3 * ring])[:, 0]
