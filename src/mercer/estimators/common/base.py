@@ -10,9 +10,7 @@ from typing import Any, Self, TypeVar, cast
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
-from mercer.core.memory import budget_beside, parse_budget
 from mercer.core.report import Report
 from mercer.estimators.common.parameters import check_parameters
 from mercer.files.persistence import save
@@ -29,9 +27,7 @@ def all_or_nothing(method: Method) -> Method:
         before = dict(vars(self))
         try:
             self._check_parameters()
-            result = method(self, *args, **kwargs)
-            vars(self).pop("_copied", None)
-            return result
+            return method(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
@@ -44,9 +40,6 @@ class KernelEstimator(BaseEstimator):
     """An estimator with a `kernel` parameter: a `Kernel`, a name or a function of two points."""
 
     kernel: Any
-    memory_budget: Any = None
-
-    _copied: int = 0  # bytes of the rows that the fit under way has copied to keep them
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__length_scale=2.0` replaces the frozen kernel by a changed copy."""
@@ -72,21 +65,6 @@ class KernelEstimator(BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-
-    def _own(self, rows: Points) -> Points:
-        """Rows that the model keeps, in memory that no caller writes into."""
-        self._copied = rows.borrowed_bytes
-        self._budget()
-        return rows.owned()
-
-    def _budget(self) -> Any:
-        """The memory budget that is left beside a copy of the rows."""
-        return budget_beside(self.memory_budget, self._copied, "a copy of the rows, which the model keeps,")
-
-    def _budget_if_kept(self, rows: Points) -> int | None:
-        """What the memory budget would leave if the model were to keep the rows."""
-        given = parse_budget(self.memory_budget)
-        return None if given is None else max(1, given - rows.borrowed_bytes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
