@@ -1,0 +1,115 @@
+"""Forecasts of learning curves on real data: `MERCER_DATA=folder python -m benchmarks.forecasts cases.json`.
+
+Each case draws test rows and n, 2n, 4n training rows of a set, forecasts the errors of 2n and 4n rows from the first n,
+and measures them. Without a second argument all sets are run; then tables are printed for each half of the sets, so that
+constants fixed on the first are judged by the second. `python -m benchmarks.forecasts cases.json --table` prints alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.real_data import FOLDER, find
+from mercer.core.arrays import as_points
+from mercer.kernels import kernel_from_name, resolve
+from mercer.theory.learning_curve import GROWTH, forecaster
+from mercer.theory.power_law import predictions
+from mercer.theory.ridge_path import Eigen, RidgePath
+
+FIRST = ["autompg", "concrete", "elevators", "energy", "forest", "keggdirected", "pol", "solar", "skillcraft",
+         "california_housing", "flights2001_3m", "levitus_ocean_temp", "magic_gamma"]  # fmt: skip
+SECOND = ["bike", "gas", "housing", "kin40k", "pendulum", "protein", "pumadyn32nm", "wine", "yacht", "houseelectric",
+          "bts_flights_2024_01", "higgs_lightgbm_7k", "a9a", "campaign"]  # fmt: skip
+KERNELS = ("laplace", "gaussian", "matern")
+SPLITS = 3
+MOST_ROWS, MOST_TEST = 500, 2000
+FACTORS = (2, 4)
+
+
+@lru_cache(maxsize=1)
+def table(name: str) -> tuple[np.ndarray, np.ndarray]:
+    path = find(name)
+    if path is None:
+        raise SystemExit(f"{name}.npz is not there: set {FOLDER} to the folder of the data.")
+    with np.load(path, allow_pickle=False) as data:
+        return data["X"], data["y"]
+
+
+def rows_of(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
+    X, y = table(name)
+    order = np.random.default_rng(seed).permutation(len(y))
+    test = min(MOST_TEST, len(y) // 3)
+    n = min(MOST_ROWS, (len(y) - test) // 4)
+    train, held = order[: 4 * n], order[-test:]
+    X_train, X_test = X[np.sort(train)].astype(float), X[np.sort(held)].astype(float)
+    y_train, y_test = y[np.sort(train)].astype(float), y[np.sort(held)].astype(float)
+    mixed = np.random.default_rng(seed + 100).permutation(len(train))
+    X_train, y_train = X_train[mixed], y_train[mixed]
+    mean, spread = X_train[:n].mean(0), X_train[:n].std(0)
+    spread = np.where(spread > 0, spread, 1.0)
+    scale = y_train[:n].std() or 1.0
+    centre = y_train[:n].mean()
+    standard = [(X_train - mean) / spread, (y_train - centre) / scale, (X_test - mean) / spread]
+    return *standard, (y_test - centre) / scale, n
+
+
+def case(name: str, kernel_name: str, seed: int) -> dict:
+    X, y, X_test, y_test, n = rows_of(name, seed)
+    kernel = resolve(kernel_from_name(kernel_name), as_points(X[:n]))
+    K, cross = np.asarray(kernel(X)), np.asarray(kernel(X_test, X))
+    repeated = 1 - len(np.unique(X[:n], axis=0)) / n
+    started = time.perf_counter()
+    made = forecaster(K[:n, :n], y[:n], duplicates=repeated, intercept=True, random_state=seed)
+    seconds = time.perf_counter() - started
+    found = {"name": name, "kernel": kernel_name, "seed": seed, "n": n, "duplicates": repeated, "seconds": seconds,
+             "loo": made.loo, "se": made.noise_of_loo, "doubt": made.doubt, "most": made.most,
+             "spreads": made.law.spreads.tolist()}  # fmt: skip
+    for factor in (1, *FACTORS):
+        m = factor * n
+        eigen = Eigen.of(K[:m, :m], intercept=True)
+        path = RidgePath.of(eigen, y[:m])
+        if factor == 1:
+            found["gap"] = path.gap
+        tested = [
+            float(np.mean((predictions(eigen, K[:m, :m], cross[:, :m], y[:m, None], a)[:, 0] - y_test) ** 2))
+            for a in path.alphas[20:110:3]
+        ]
+        chosen = predictions(eigen, K[:m, :m], cross[:, :m], y[:m, None], path.alphas[path.best])[:, 0]
+        found[f"truth{factor}"] = float(np.mean((chosen - y_test) ** 2))
+        found[f"best{factor}"] = min(tested)
+        found[f"law{factor}"] = float(made.law.error(m) / made.law.error(n))
+        found[f"spectrum{factor}"] = made.spectral.error(m) / made.loo if made.spectral else None
+        mse, error, why = made.at(factor)
+        found[f"mse{factor}"], found[f"error{factor}"], found[f"why{factor}"] = mse, error, why
+    found["growth"] = GROWTH
+    return found
+
+
+def run(path: Path, names: list[str]) -> list[dict]:
+    done = json.loads(path.read_text()) if path.is_file() else []
+    known = {(c["name"], c["kernel"], c["seed"]) for c in done}
+    for name in names:
+        for seed in range(SPLITS):
+            for kernel in KERNELS:
+                if (name, kernel, seed) in known:
+                    continue
+                done.append(case(name, kernel, seed))
+                path.write_text(json.dumps(done))
+    return done
+
+
+def main() -> None:
+    path = Path(sys.argv[1])
+    cases = json.loads(path.read_text()) if "--table" in sys.argv else run(path, sys.argv[2:] or FIRST + SECOND)
+    print(len(cases), "cases", os.environ.get(FOLDER, ""))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Errors against the number of rows or the ridge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.core.errors import InputError
+from mercer.plots.canvas import INK, MUTED, axes_for, legend, name_axes, vector
+from mercer.plots.classification import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def risk_curve(
+    along: Any,
+    errors: Mapping[str, Any],
+    *,
+    simulated: tuple[Any, Any, Any] | None = None,
+    marks: Mapping[str, float] | None = None,
+    along_name: str = "n (rows)",
+    error_name: str = "mean squared error",
+    logarithmic: bool = True,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Lines of errors by name, with simulated points on them and named vertical lines.
+
+    Parameters
+    ----------
+    along : the places of the errors, such as numbers of rows.
+    errors : one sequence for each name; values that are infinite or not positive leave a gap.
+    simulated : places, means and standard errors of a simulation, drawn as points with bars.
+    marks : vertical lines by name.
+    along_name, error_name : labels.
+    logarithmic : whether the horizontal axis is.
+    title : text above the axes.
+    ax : axes to draw on, those of a new figure when None.
+
+    >>> ax = risk_curve([10, 100], {"test": [1.0, 0.5], "train": [0.1, 0.3]})
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['test', 'train']
+    """
+    along = vector(along, "along")
+    order = np.argsort(along)
+    ax = axes_for(ax)
+    ax.set_yscale("log")
+    if logarithmic:
+        ax.set_xscale("log")
+    for colour, (name, values) in zip(COLOURS, errors.items(), strict=False):
+        values = np.asarray(values, dtype=float)
+        if values.shape != along.shape:
+            raise InputError(f"errors[{name!r}] has shape {values.shape}; expected {along.shape}.")
+        shown = np.where(np.isfinite(values) & (values > 0), values, np.nan)[order]
+        if np.isfinite(shown).any():
+            ax.plot(along[order], shown, color=colour, linewidth=1.6, label=name)
+    if simulated is not None:
+        ax.errorbar(*simulated[:2], yerr=simulated[2], fmt="o", color=INK, markersize=4, linewidth=1, label="simulated")
+    for name, place in (marks or {}).items():
+        ax.axvline(place, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        ax.annotate(name, (place, 1.0), xycoords=("data", "axes fraction"), color=MUTED, fontsize=8, rotation=90,
+                    ha="right", va="top", xytext=(-2, -2), textcoords="offset points")
+    name_axes(ax, along_name, error_name.capitalize(), title)
+    legend(ax, loc="best")
+    return ax

@@ -1,0 +1,91 @@
+"""A forecast from subsets: fits to fewer rows, judged on the others, and a power law through their errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from mercer.core.seeding import as_seed
+from mercer.plots.canvas import numbers
+from mercer.theory.ridge_path import Eigen, RidgePath
+
+HALVINGS = np.arange(6, 0, -1) / 2
+"""Subsets have n 2^-h rows."""
+REPEATS = 4
+EXPONENTS = np.linspace(0.05, 2.0, 79)
+
+
+@dataclass(frozen=True, eq=False)
+class PowerLaw:
+    r"""The error a + c m^-b with m rows, a and c not negative.
+
+    Attributes
+    ----------
+    floor, slope, exponent : a, c and b.
+    rows, errors : the numbers of rows and mean squared errors it was fitted to.
+    spreads : standard errors of the logarithms of these errors.
+
+    >>> law = PowerLaw.through([10, 20, 40, 80], [1 + 10 / m for m in (10, 20, 40, 80)])
+    >>> round(law.floor, 3), round(law.slope, 3), round(law.exponent, 3)
+    (1.0, 10.0, 1.0)
+    """
+
+    floor: float
+    slope: float
+    exponent: float
+    rows: np.ndarray
+    errors: np.ndarray
+    spreads: np.ndarray
+
+    @classmethod
+    def through(cls, rows: Any, errors: Any, spreads: Any = None) -> PowerLaw:
+        """The power law of least relative errors."""
+        m, s = np.asarray(rows, dtype=float), np.asarray(errors, dtype=float)
+        best = (np.inf, 0.0, 0.0, 0.0)
+        for b in EXPONENTS:
+            unit = (m / m[-1]) ** -b
+            (a, c), residual = nnls(np.column_stack([1 / s, unit / s]), np.ones(len(m)))
+            best = min(best, (residual, a, c * m[-1] ** b, float(b)))
+        _, a, c, b = best
+        return cls(float(a), float(c), b, m, s, np.zeros(len(m)) if spreads is None else np.asarray(spreads))
+
+    def error(self, rows: Any) -> Any:
+        """The squared error with that many rows."""
+        return self.floor + self.slope * np.asarray(rows, dtype=float) ** -self.exponent
+
+
+def power_law(
+    gram: Any, targets: Any, loo: float, weights: Any = None, *, intercept: bool = False, random_state: Any = None
+) -> PowerLaw:
+    """Fit n 2^-3 to n 2^-(1/2) of the rows, four times each with alpha by leave-one-out, and score them on the others.
+
+    `loo` is the leave-one-out error of all rows, the last point. Errors of targets (n, t) are summed.
+    """
+    K, rng = numbers(gram, "gram"), np.random.default_rng(as_seed(random_state))
+    n = len(K)
+    Y = numbers(targets, "targets").reshape(n, -1)
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    sizes = np.rint(n * 2.0**-HALVINGS).astype(int)
+    scores = np.array([[_score(K, Y, w, rng.permutation(n), m, intercept) for _ in range(REPEATS)] for m in sizes])
+    spreads = np.append(np.log(scores).std(1, ddof=1) / np.sqrt(REPEATS), 0.0)
+    return PowerLaw.through(np.append(sizes, n), np.append(scores.mean(1), loo), spreads)
+
+
+def _score(K: np.ndarray, Y: np.ndarray, w: np.ndarray, order: np.ndarray, m: int, intercept: bool) -> float:
+    """The mean squared error on rows that were left out of a fit to the first m of an order."""
+    some, rest = order[:m], order[m:]
+    eigen = Eigen.of(K[np.ix_(some, some)], w[some], intercept=intercept)
+    path = RidgePath.of(eigen, Y[some])
+    predicted = predictions(eigen, K[np.ix_(some, some)], K[np.ix_(rest, some)], Y[some], path.alphas[path.best])
+    return float(np.average(((predicted - Y[rest]) ** 2).sum(1), weights=w[rest]))
+
+
+def predictions(eigen: Eigen, K: np.ndarray, cross: np.ndarray, Y: np.ndarray, alpha: float) -> np.ndarray:
+    """The fit at other rows; with an infinite eigenvalue, the constant that makes weighted residuals sum to zero."""
+    root = np.sqrt(eigen.weights)[:, None]
+    dual = root * (eigen.vectors @ ((eigen.vectors.T @ (root * Y)) / (eigen.values + alpha)[:, None]))
+    constant = np.average(Y - K @ dual, axis=0, weights=eigen.weights) if np.isinf(eigen.values[-1]) else 0.0
+    return cross @ dual + constant

@@ -1,0 +1,130 @@
+"""Everything that one eigendecomposition says of ridge regression along a path of alphas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mercer.core.errors import InputError
+from mercer.plots.canvas import numbers, vector
+
+STEPS = np.arange(-100, 21) / 10
+"""Powers of ten, times the largest eigenvalue, that alphas are tried at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Eigen:
+    """Eigenvalues and eigenvectors of S K S with S = diag(sqrt weights); an intercept is an infinite eigenvalue.
+
+    Attributes
+    ----------
+    values : ascending, not negative.
+    vectors : in columns.
+    weights : of the rows.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, gram: Any, weights: Any = None, *, intercept: bool = False) -> Eigen:
+        """Decompose a Gram matrix; with an intercept the centred one, HKH, and the constant."""
+        K = numbers(gram, "gram")
+        if K.ndim != 2 or K.shape[0] != K.shape[1]:
+            raise InputError(f"gram has shape {K.shape}; expected a square matrix.")
+        w = np.ones(len(K)) if weights is None else vector(weights, "weights", len(K))
+        if (w <= 0).any():
+            raise InputError("weights must be positive: leave out the rows without weight.")
+        A = np.sqrt(w)[:, None] * K * np.sqrt(w)
+        if not intercept:
+            values, vectors = scipy.linalg.eigh(A, overwrite_a=True, driver="evd")
+            return cls(values.clip(min=0.0), vectors, w)
+        u = np.sqrt(w / w.sum())
+        A -= np.outer(u, u @ A)
+        A -= np.outer(A @ u, u)
+        values, vectors = scipy.linalg.eigh(A + 4 * np.trace(A) * np.outer(u, u), driver="evd")
+        return cls(np.append(values[:-1].clip(min=0.0), np.inf), vectors, w)
+
+    @property
+    def largest(self) -> float:
+        """The largest finite eigenvalue."""
+        found = self.values[np.isfinite(self.values)]
+        return float(found.max(initial=0.0)) or 1.0
+
+    @property
+    def alphas(self) -> np.ndarray:
+        """A path from 1e-10 to 100 times the largest eigenvalue."""
+        return self.largest * 10.0**STEPS
+
+
+@dataclass(frozen=True, eq=False)
+class RidgePath:
+    r"""Errors and degrees of freedom for each alpha of a path, with :math:`\delta = \alpha`,
+
+    .. math:: \hat\kappa = \frac{1}{\operatorname{tr}(K + \delta)^{-1}}, \quad
+        \mathrm{df}_1 = \operatorname{tr} K (K + \delta)^{-1}, \quad
+        \mathrm{df}_2 = \mathrm{df}_1 - \frac{\operatorname{tr} K (K + \delta)^{-2}}{\hat\kappa
+        \operatorname{tr} (K + \delta)^{-2}}.
+
+    Attributes
+    ----------
+    alphas : ascending.
+    loo, gcv : mean squared errors by leave-one-out and by generalised cross-validation.
+    kappa, df1, df2 : estimates from the rows of the effective regularisation, sum L_i and sum L_i^2.
+    squares : the squared leave-one-out error of each row at the best alpha.
+    smallest_kappa : kappa at alpha = 0.
+
+    >>> path = RidgePath.of(Eigen.of(np.eye(40)), np.arange(40.0))
+    >>> round(float(path.df1[0] / 40), 6)
+    1.0
+    """
+
+    alphas: np.ndarray
+    loo: np.ndarray
+    gcv: np.ndarray
+    kappa: np.ndarray
+    df1: np.ndarray
+    df2: np.ndarray
+    squares: np.ndarray
+    smallest_kappa: float
+
+    @classmethod
+    def of(cls, eigen: Eigen, targets: Any, alphas: Any = None) -> RidgePath:
+        """The path of one target (n,), or of several (n, t) that share alpha and whose errors are summed."""
+        path = eigen.alphas if alphas is None else np.unique(vector(alphas, "alphas"))
+        if not (path > 0).all():
+            raise InputError("alphas must be positive; the smallest of the path stands for no ridge.")
+        n, lam = len(eigen.values), eigen.values[:, None]
+        inverse = 1.0 / (lam + path)
+        Y = numbers(targets, "targets").reshape(n, -1)
+        rotated = eigen.vectors.T @ (np.sqrt(eigen.weights)[:, None] * Y)
+        diagonal = eigen.vectors**2 @ inverse
+        left = [eigen.vectors @ (column[:, None] * inverse) for column in rotated.T]
+        squares = sum((x / diagonal) ** 2 for x in left) / eigen.weights[:, None]
+        trace, square_trace = inverse.sum(0), (inverse**2).sum(0)
+        share = 1.0 - path * inverse
+        df1 = share.sum(0)
+        loo = np.average(squares, axis=0, weights=eigen.weights)
+        gcv = n * sum((x**2).sum(0) for x in left) / trace**2 * (n / eigen.weights.sum())
+        df2 = df1 - (share * inverse).sum(0) * trace / square_trace
+        floor = np.maximum(eigen.values, n * np.finfo(float).eps * eigen.largest)
+        return cls(path, loo, gcv, 1 / trace, df1, df2, squares[:, loo.argmin()], 1 / float((1 / floor).sum()))
+
+    @property
+    def best(self) -> int:
+        """The place of the alpha of least leave-one-out error."""
+        return int(self.loo.argmin())
+
+    @property
+    def gap(self) -> float:
+        """log GCV / LOO at the best alpha: far from zero where rows are not a sample of independent draws."""
+        return float(np.log(self.gcv[self.best] / self.loo[self.best]))
+
+    @property
+    def noise_of_loo(self) -> float:
+        """Standard error of log LOO: that of the Dirichlet bootstrap of its squared errors."""
+        return float(self.squares.std() / self.squares.mean() / np.sqrt(len(self.squares) + 1))
