@@ -1,8 +1,8 @@
 """Forecasts of learning curves on real data: `MERCER_DATA=folder python -m benchmarks.forecasts cases.json`.
 
 Each case draws test rows and n, 2n, 4n training rows of a set, forecasts the errors of 2n and 4n rows from the first n,
-and measures them. Without a second argument all sets are run; then tables are printed for each half of the sets, so that
-constants fixed on the first are judged by the second. `python -m benchmarks.forecasts cases.json --table` prints alone.
+and measures them. Names of sets may follow; then tables are printed for each half of the sets, so that constants fixed
+on the first are judged by the second. `python -m benchmarks.forecasts cases.json --table` only prints.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.real_data import FOLDER, find
 from mercer.core.arrays import as_points
 from mercer.kernels import kernel_from_name, resolve
-from mercer.theory.learning_curve import GROWTH, forecaster
+from mercer.theory.forecaster import GROWTH, forecasters
 from mercer.theory.power_law import predictions
 from mercer.theory.ridge_path import Eigen, RidgePath
 
@@ -27,7 +27,7 @@ FIRST = ["autompg", "concrete", "elevators", "energy", "forest", "keggdirected",
          "california_housing", "flights2001_3m", "levitus_ocean_temp", "magic_gamma"]  # fmt: skip
 SECOND = ["bike", "gas", "housing", "kin40k", "pendulum", "protein", "pumadyn32nm", "wine", "yacht", "houseelectric",
           "bts_flights_2024_01", "higgs_lightgbm_7k", "a9a", "campaign"]  # fmt: skip
-KERNELS = ("laplace", "gaussian", "matern")
+KERNELS = ("laplace", "gaussian", "matern32")
 SPLITS = 3
 MOST_ROWS, MOST_TEST = 500, 2000
 FACTORS = (2, 4)
@@ -66,10 +66,10 @@ def case(name: str, kernel_name: str, seed: int) -> dict:
     K, cross = np.asarray(kernel(X)), np.asarray(kernel(X_test, X))
     repeated = 1 - len(np.unique(X[:n], axis=0)) / n
     started = time.perf_counter()
-    made = forecaster(K[:n, :n], y[:n], duplicates=repeated, intercept=True, random_state=seed)
+    (made,) = forecasters(K[:n, :n], [y[:n]], duplicates=repeated, intercept=True, random_state=seed)
     seconds = time.perf_counter() - started
     found = {"name": name, "kernel": kernel_name, "seed": seed, "n": n, "duplicates": repeated, "seconds": seconds,
-             "loo": made.loo, "se": made.noise_of_loo, "doubt": made.doubt, "most": made.most,
+             "loo": made.loo, "se": made.path.noise_of_loo, "doubt": made.doubt, "most": made.most,
              "spreads": made.law.spreads.tolist()}  # fmt: skip
     for factor in (1, *FACTORS):
         m = factor * n

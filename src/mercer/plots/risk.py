@@ -23,7 +23,7 @@ def risk_curve(
     marks: Mapping[str, float] | None = None,
     along_name: str = "n (rows)",
     error_name: str = "mean squared error",
-    logarithmic: bool = True,
+    logarithmic: str = "xy",
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
@@ -36,7 +36,7 @@ def risk_curve(
     simulated : places, means and standard errors of a simulation, drawn as points with bars.
     marks : vertical lines by name.
     along_name, error_name : labels.
-    logarithmic : whether the horizontal axis is.
+    logarithmic : which axes are, "x", "y", "xy" or "".
     title : text above the axes.
     ax : axes to draw on, those of a new figure when None.
 
@@ -47,9 +47,8 @@ def risk_curve(
     along = vector(along, "along")
     order = np.argsort(along)
     ax = axes_for(ax)
-    ax.set_yscale("log")
-    if logarithmic:
-        ax.set_xscale("log")
+    ax.set_xscale("log" if "x" in logarithmic else "linear")
+    ax.set_yscale("log" if "y" in logarithmic else "linear")
     for colour, (name, values) in zip(COLOURS, errors.items(), strict=False):
         values = np.asarray(values, dtype=float)
         if values.shape != along.shape:
@@ -61,8 +60,18 @@ def risk_curve(
         ax.errorbar(*simulated[:2], yerr=simulated[2], fmt="o", color=INK, markersize=4, linewidth=1, label="simulated")
     for name, place in (marks or {}).items():
         ax.axvline(place, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-        ax.annotate(name, (place, 1.0), xycoords=("data", "axes fraction"), color=MUTED, fontsize=8, rotation=90,
-                    ha="right", va="top", xytext=(-2, -2), textcoords="offset points")
+        ax.annotate(
+            name,
+            (place, 1.0),
+            xycoords=("data", "axes fraction"),
+            color=MUTED,
+            fontsize=8,
+            rotation=90,
+            ha="right",
+            va="top",
+            xytext=(-2, -2),
+            textcoords="offset points",
+        )
     name_axes(ax, along_name, error_name.capitalize(), title)
     legend(ax, loc="best")
     return ax

@@ -32,16 +32,19 @@ def effective_regularisation(
     References: Simon, Dickens, Karkada and DeWeese, *The eigenlearning framework*, 2023; Misiakiewicz and Saeed,
     *A non-asymptotic theory of kernel ridge regression*, 2024.
 
-    >>> effective_regularisation([1.0, 1.0], n=1, alpha=0.0)
+    >>> round(effective_regularisation([1.0, 1.0], n=1, alpha=0.0), 12)
     1.0
-    >>> effective_regularisation([1.0], n=2, alpha=0.0)
+    >>> effective_regularisation([1.0], n=2, alpha=0.0)  # more rows than features
     0.0
     """
     values, counts = _spectrum(spectrum, multiplicities)
     rows, ridges = np.broadcast_arrays(numbers(n, "n"), numbers(alpha, "alpha"))
     _check_rows(rows, ridges)
     kept = values > 0
-    found = [_kappa(values[kept], counts[kept], float(m), float(a) + tail) for m, a in zip(rows.flat, ridges.flat, strict=True)]
+    found = [
+        _kappa(values[kept], counts[kept], float(m), float(a) + tail)
+        for m, a in zip(rows.flat, ridges.flat, strict=True)
+    ]
     return found[0] if rows.ndim == 0 else np.array(found).reshape(rows.shape)
 
 
@@ -75,7 +78,7 @@ class KRRRisk:
 
     @property
     def tail_power(self) -> np.ndarray:
-        """The sum over the spectrum of eigenvalues that are not learned, n kappa - alpha (with a tail, its trace too)."""
+        """The sum of the eigenvalues that are not learned, n kappa - alpha; a tail is part of it."""
         return self.n * self.kappa - self.alpha
 
     def plot(self, ax: Any = None) -> Any:
@@ -118,7 +121,7 @@ def krr_risk(
     Pehlevan, *Spectral bias and task-model alignment*, 2021.
 
     >>> found = krr_risk([1.0, 1.0], [1.0, 0.0], n=1, alpha=0.0)
-    >>> float(found.kappa), float(found.bias)
+    >>> round(float(found.kappa), 12), round(float(found.bias), 12)
     (1.0, 0.5)
     """
     values, counts = _spectrum(spectrum, multiplicities)
@@ -138,10 +141,11 @@ def krr_risk(
 
 def _kappa(values: np.ndarray, counts: np.ndarray, n: float, alpha: float) -> float:
     """Between two bounds: where the left-hand side is at least n, and where it is at most n."""
-    below = np.cumsum(counts) - n
+    order = np.argsort(-values)
+    below = np.cumsum(counts[order]) - n
     if alpha == 0 and not (below > 0).any():
         return 0.0
-    low = max(alpha / n, float((values * below).max(initial=0.0)) / n)
+    low = max(alpha / n, float((values[order] * below).max(initial=0.0)) / n)
     high = (float(counts @ values) + alpha) / n
 
     def missing(log_kappa: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,30 +58,43 @@ class PowerLaw:
         return self.floor + self.slope * np.asarray(rows, dtype=float) ** -self.exponent
 
 
-def power_law(
-    gram: Any, targets: Any, loo: float, weights: Any = None, *, intercept: bool = False, random_state: Any = None
-) -> PowerLaw:
+def power_laws(
+    gram: Any,
+    problems: Sequence[np.ndarray],
+    loos: Sequence[float],
+    weights: np.ndarray,
+    *,
+    intercept: bool = False,
+    random_state: Any = None,
+) -> list[PowerLaw]:
     """Fit n 2^-3 to n 2^-(1/2) of the rows, four times each with alpha by leave-one-out, and score them on the others.
 
-    `loo` is the leave-one-out error of all rows, the last point. Errors of targets (n, t) are summed.
+    Each problem has targets (n, t), whose errors are summed, and an error of all rows in `loos`, the last point.
     """
     K, rng = numbers(gram, "gram"), np.random.default_rng(as_seed(random_state))
     n = len(K)
-    Y = numbers(targets, "targets").reshape(n, -1)
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
     sizes = np.rint(n * 2.0**-HALVINGS).astype(int)
-    scores = np.array([[_score(K, Y, w, rng.permutation(n), m, intercept) for _ in range(REPEATS)] for m in sizes])
-    spreads = np.append(np.log(scores).std(1, ddof=1) / np.sqrt(REPEATS), 0.0)
-    return PowerLaw.through(np.append(sizes, n), np.append(scores.mean(1), loo), spreads)
+    tries = [[_scores(K, problems, weights, rng.permutation(n), m, intercept) for _ in range(REPEATS)] for m in sizes]
+    found = []
+    for scores, loo in zip(np.moveaxis(np.array(tries), 2, 0), loos, strict=True):
+        spreads = np.append(np.log(scores).std(1, ddof=1) / np.sqrt(REPEATS), 0.0)
+        found.append(PowerLaw.through(np.append(sizes, n), np.append(scores.mean(1), loo), spreads))
+    return found
 
 
-def _score(K: np.ndarray, Y: np.ndarray, w: np.ndarray, order: np.ndarray, m: int, intercept: bool) -> float:
-    """The mean squared error on rows that were left out of a fit to the first m of an order."""
+def _scores(
+    K: np.ndarray, problems: Sequence[np.ndarray], w: np.ndarray, order: np.ndarray, m: int, intercept: bool
+) -> list[float]:
+    """Mean squared errors on the rows that were left out of fits to the first m of an order."""
     some, rest = order[:m], order[m:]
-    eigen = Eigen.of(K[np.ix_(some, some)], w[some], intercept=intercept)
-    path = RidgePath.of(eigen, Y[some])
-    predicted = predictions(eigen, K[np.ix_(some, some)], K[np.ix_(rest, some)], Y[some], path.alphas[path.best])
-    return float(np.average(((predicted - Y[rest]) ** 2).sum(1), weights=w[rest]))
+    inner, cross = K[np.ix_(some, some)], K[np.ix_(rest, some)]
+    eigen = Eigen.of(inner, w[some], intercept=intercept)
+    found = []
+    for Y in problems:
+        path = RidgePath.of(eigen, Y[some])
+        off = predictions(eigen, inner, cross, Y[some], path.alphas[path.best]) - Y[rest]
+        found.append(float(np.average((off**2).sum(1), weights=w[rest])))
+    return found
 
 
 def predictions(eigen: Eigen, K: np.ndarray, cross: np.ndarray, Y: np.ndarray, alpha: float) -> np.ndarray:

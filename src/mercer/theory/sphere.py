@@ -71,9 +71,7 @@ class SphereSpectrum:
         return degree_spectrum({f"d = {self.d}": self.eigenvalues}, ax=ax)
 
 
-def sphere_spectrum(
-    kernel: Kernel | Angular | Any, d: int, kmax: int, *, radius: float = 1.0
-) -> SphereSpectrum:
+def sphere_spectrum(kernel: Kernel | Angular | Any, d: int, kmax: int, *, radius: float = 1.0) -> SphereSpectrum:
     r"""Eigenvalues of a kernel on the sphere in d dimensions, for the degrees 0 to kmax (Funk and Hecke):
 
     .. math:: \lambda_k = \frac{\Gamma(d/2)}{\sqrt\pi\, \Gamma((d-1)/2)}
@@ -112,7 +110,8 @@ def sphere_spectrum(
         if (declared < 0).any():
             raise InputError(f"The Taylor coefficient {declared.min():g} is negative: this is no kernel on spheres.")
         values = by_series(declared, d, kmax)
-        return SphereSpectrum(d, values, log_counts, np.full(kmax + 1, ROUNDING), float(declared.sum()))
+        accuracy = np.full(kmax + 1, _rounding(declared, d))
+        return SphereSpectrum(d, values, log_counts, accuracy, float(declared.sum()))
     values, error = by_quadrature(h, d, kmax, log_counts)
     trace = float(np.asarray(h(np.array([1.0])))[0])
     if coefficients is not None:
@@ -168,13 +167,19 @@ def _series(kernel: Kernel, radius: float) -> np.ndarray | None:
 
 def _missing(coefficients: np.ndarray, trace: float, d: int, kmax: int) -> np.ndarray:
     """Bounds of what the terms left out add to each eigenvalue: their sum times the largest share of one of them."""
-    left = max(0.0, trace - float(coefficients.sum())) + ROUNDING * trace * (len(coefficients) == 0)
+    left = max(0.0, trace - float(coefficients.sum()))
     bounds = np.empty(kmax + 1)
     for k in range(kmax + 1):
         later = np.unique(np.geomspace(len(coefficients), 1000 * (len(coefficients) + k * k), 400).astype(int))
         later = later + (later - k) % 2
         bounds[k] = left * np.exp(_log_shares(later[later >= k], d, k).max())
-    return bounds + ROUNDING * by_series(coefficients, d, kmax)
+    return bounds + _rounding(coefficients, d) * by_series(coefficients, d, kmax)
+
+
+def _rounding(coefficients: np.ndarray, d: int) -> float:
+    """The relative rounding of a sum of terms whose logarithms are as large as log Gamma(m + d)."""
+    last = int(np.flatnonzero(coefficients > 0).max(initial=0))
+    return ROUNDING + 2 * np.finfo(float).eps * float(gammaln(last + d + 1))
 
 
 def _log_shares(m: np.ndarray, d: int, k: int) -> np.ndarray:

@@ -29,6 +29,7 @@ from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.common.spread import predicted_later, spread_values
 from mercer.estimators.ridge.few import solve_few, solve_source, with_more
 from mercer.estimators.ridge.fit import RidgeFit
+from mercer.estimators.ridge.forecast import ridge_diagnostics, ridge_forecasters
 from mercer.estimators.ridge.full import solve_full
 from mercer.estimators.ridge.influence import Influence, most_influential
 from mercer.estimators.ridge.left_out import label_weights, with_left_out
@@ -43,6 +44,7 @@ from mercer.functions import RKHSFunction
 from mercer.functions.sums import FeatureSum
 from mercer.kernels import Kernel
 from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
+from mercer.theory import curve_of, samples_needed
 
 FITTED = ("dual_coef_", "X_fit_", "coef_", "features_")
 
@@ -254,6 +256,31 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         sample = self._fit.all_rows("influential")
         labels = sample.targets.numpy()
         return most_influential(weights, labels[:, 0] if sample.one_target else labels, int(k))
+
+    def diagnostics(self) -> Any:
+        """The effective regularisation, degrees of freedom and spectrum of the fit: a `Diagnostics` for each target.
+
+        It takes an eigendecomposition of the Gram matrix.
+        """
+        check_is_fitted(self)
+        found = ridge_diagnostics(self._fit)
+        return found[0] if self._fit.seen.one_target else found
+
+    def learning_curve(self, factors: Any = (1, 2, 4, 8), level: float = 0.9) -> Any:
+        """The error expected with more rows: a `LearningCurve` for each target, which says where not to rely on it.
+
+        `factors` are how many times as many rows, `level` the share of intervals that hold the truth. Alpha is chosen
+        anew for each number of rows, by leave-one-out. See `mercer.theory.learning_curve`.
+        """
+        check_is_fitted(self)
+        found = [curve_of(made, factors, level) for made in ridge_forecasters(self._fit)]
+        return found[0] if self._fit.seen.one_target else found
+
+    def samples_needed(self, target: float) -> Any:
+        """How many rows reach a root mean squared error of `target`: a `SamplesNeeded` for each target."""
+        check_is_fitted(self)
+        found = [samples_needed(made, target) for made in ridge_forecasters(self._fit)]
+        return found[0] if self._fit.seen.one_target else found
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""

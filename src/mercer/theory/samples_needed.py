@@ -1,0 +1,58 @@
+"""How many rows would reach an error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.core.errors import InputError
+from mercer.theory.forecaster import FARTHEST, Forecaster
+
+STEPS = 400
+
+
+@dataclass(frozen=True)
+class SamplesNeeded:
+    """Rows that reach an error, or why that is not known.
+
+    Attributes
+    ----------
+    target : the root mean squared error asked for.
+    rows : how many rows, None where the forecast cannot be believed.
+    reason : why not, or a word on the answer.
+    guess : what the forecast says, believed or not; None where no number of rows is enough.
+    """
+
+    target: float
+    rows: int | None
+    reason: str
+    guess: int | None
+
+
+def samples_needed(made: Forecaster, target: float) -> SamplesNeeded:
+    """The fewest rows whose forecast is a root mean squared error of at most `target`.
+
+    >>> import numpy as np
+    >>> from mercer.theory.forecaster import forecasters
+    >>> x = np.random.default_rng(0).uniform(-3, 3, (200, 1))
+    >>> y = np.sin(2 * x[:, 0]) + 0.3 * np.random.default_rng(1).standard_normal(200)
+    >>> (made,) = forecasters(np.exp(-abs(x - x.T)), [y])
+    >>> samples_needed(made, 0.1).rows is None
+    True
+    """
+    if not (target > 0 and math.isfinite(target)):
+        raise InputError(f"target={target!r}: must be a positive number, a root mean squared error.")
+    if target**2 >= made.loo:
+        return SamplesNeeded(target, made.n, "the rows at hand are enough", made.n)
+    if target**2 <= made.noise:
+        why = f"no number of rows: the noise is about {made.noise**0.5:.4g}, as far as these rows say"
+        return SamplesNeeded(target, None, why, None)
+    factors = np.geomspace(1, FARTHEST, STEPS)
+    enough = [f for f in factors if made.at(float(f))[0] <= target**2]
+    if not enough:
+        why = f"more than {FARTHEST} times the rows at hand, which is too far to foresee"
+        return SamplesNeeded(target, None, why, None)
+    rows, why = math.ceil(enough[0] * made.n), made.at(float(enough[0]))[2]
+    return SamplesNeeded(target, None if why else rows, why or "by the forecast of the learning curve", rows)

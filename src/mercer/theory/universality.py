@@ -1,0 +1,105 @@
+"""Whether data behave like Gaussian features of the same covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mercer.core.errors import InputError
+from mercer.core.seeding import as_seed
+from mercer.kernels import Kernel
+from mercer.plots.canvas import numbers, vector
+from mercer.plots.risk import risk_curve
+from mercer.theory.equivalents import krr_risk
+
+
+@dataclass(frozen=True, eq=False)
+class Universality:
+    """Test errors of ridge regression on data, on Gaussian features, and as `krr_risk` expects them.
+
+    Attributes
+    ----------
+    n : numbers of training rows.
+    data, gaussian : mean squared errors, of shape (n, repeats).
+    expected : for Gaussian features.
+    """
+
+    n: np.ndarray
+    data: np.ndarray
+    gaussian: np.ndarray
+    expected: np.ndarray
+
+    @property
+    def difference(self) -> np.ndarray:
+        """The mean error on data beside that on Gaussian features, minus one."""
+        return self.data.mean(1) / self.gaussian.mean(1) - 1
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the errors against the number of rows; returns matplotlib axes."""
+        lines = {"expected": self.expected, "data": self.data.mean(1), "Gaussian features": self.gaussian.mean(1)}
+        return risk_curve(self.n, lines, ax=ax)
+
+
+def universality(
+    kernel: Kernel,
+    X: Any,
+    y: Any,
+    n: Any,
+    alpha: float = 1.0,
+    *,
+    repeats: int = 20,
+    random_state: Any = None,
+) -> Universality:
+    r"""Compare ridge regression on data with ridge regression on Gaussian features of the same covariance.
+
+    The rows X stand for the population: from :math:`K / N = U \Lambda U^T` come the eigenvalues and the coefficients
+    :math:`v = U^T y / \sqrt N` of the target. Fits to n rows drawn from it are tested on all of it; their Gaussian
+    twins have features :math:`\sqrt{\lambda_i} g_i` and the target :math:`\sum_i v_i g_i`. That these agree is why
+    `krr_risk` holds for data that are far from Gaussian; where they do not, it cannot be trusted.
+
+    Parameters
+    ----------
+    kernel : a kernel without parameters to find.
+    X, y : the population, a few thousand rows, and its labels.
+    n : numbers of training rows, well below those of the population.
+    alpha : the ridge of ``K + alpha I``.
+    repeats : draws for each.
+    random_state : seed of the draws.
+
+    References: Goldt, Loureiro, Reeves, Krzakala, Mezard and Zdeborova, *The Gaussian equivalence of generative models
+    for learning with shallow neural networks*, 2022; Hu and Lu, *Universality laws for high-dimensional learning with
+    random features*, 2023.
+
+    >>> import numpy as np
+    >>> from mercer.kernels import Laplace
+    >>> X = np.random.default_rng(0).standard_normal((300, 5))
+    >>> found = universality(Laplace(3.0), X, X[:, 0], n=[40], alpha=1.0)
+    >>> bool(abs(found.difference[0]) < 0.2)
+    True
+    """
+    y, rows = vector(y, "y"), np.atleast_1d(numbers(n, "n")).astype(int)
+    K = np.asarray(kernel(X))
+    N = len(K)
+    if not (len(y) == N and rows.max() < N and rows.min() > 0 and alpha > 0):
+        raise InputError(f"universality needs {N} labels, n between 1 and {N - 1}, and a positive alpha.")
+    values, U = scipy.linalg.eigh(K / N)
+    values, v = values.clip(min=0.0), U.T @ y / np.sqrt(N)
+    rng = np.random.default_rng(as_seed(random_state))
+    data = np.array([[_on_data(K, y, m, alpha, rng) for _ in range(repeats)] for m in rows])
+    gaussian = np.array([[_on_gaussian(values, v, m, alpha, rng) for _ in range(repeats)] for m in rows])
+    return Universality(rows, data, gaussian, krr_risk(values, v, rows, alpha).test)
+
+
+def _on_data(K: np.ndarray, y: np.ndarray, n: int, alpha: float, rng: np.random.Generator) -> float:
+    some = rng.integers(len(y), size=n)
+    dual = scipy.linalg.solve(K[np.ix_(some, some)] + alpha * np.eye(n), y[some], assume_a="pos")
+    return float(np.mean((K[:, some] @ dual - y) ** 2))
+
+
+def _on_gaussian(values: np.ndarray, v: np.ndarray, n: int, alpha: float, rng: np.random.Generator) -> float:
+    g = rng.standard_normal((n, len(v)))
+    dual = scipy.linalg.solve((g * values) @ g.T + alpha * np.eye(n), g @ v, assume_a="pos")
+    return float(((values * (g.T @ dual) - v) ** 2).sum())
