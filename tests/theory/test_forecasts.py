@@ -25,7 +25,7 @@ def rows():
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leave_one_out_is_that_of_fits_without_each_row(rows, intercept, weighted):
-    X, y, K = rows
+    _, y, K = rows
     some = slice(0, 25)
     K, y = K[some, some], y[some] + 5
     w = np.random.default_rng(1).uniform(0.5, 2, 25) if weighted else None

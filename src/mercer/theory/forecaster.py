@@ -54,8 +54,10 @@ class Forecaster:
 
     @property
     def noise(self) -> float:
-        """The squared error that no number of rows removes, as far as the rows say."""
-        return self.law.floor if self.spectral is None else self.spectral.noise
+        """The squared error that forecasts tend to with ever more rows."""
+        by_law = self.law.floor / float(self.law.error(self.n))
+        by_spectrum = by_law if self.spectral is None else self.spectral.noise / self.loo
+        return self.loo * float(np.sqrt(by_law * by_spectrum))
 
     def at(self, factor: float) -> tuple[float, float, str]:
         """Mean squared error, standard error of its logarithm, and why not to believe it."""

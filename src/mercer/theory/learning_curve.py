@@ -28,7 +28,7 @@ class LearningCurve:
     level : the share of intervals that hold the truth.
     believed : whether each forecast can be believed.
     reasons : why not; empty words where it can.
-    noise : the squared error that no number of rows removes, as far as the rows say.
+    noise : the squared error that forecasts tend to with ever more rows.
     law : the power law through fits to fewer rows.
     spectral : the forecast from the spectrum, or None.
     """

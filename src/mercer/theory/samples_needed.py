@@ -47,7 +47,7 @@ def samples_needed(made: Forecaster, target: float) -> SamplesNeeded:
     if target**2 >= made.loo:
         return SamplesNeeded(target, made.n, "the rows at hand are enough", made.n)
     if target**2 <= made.noise:
-        why = f"no number of rows: the noise is about {made.noise**0.5:.4g}, as far as these rows say"
+        why = f"no number of rows: forecasts tend to {made.noise**0.5:.4g}, the noise as far as these rows say"
         return SamplesNeeded(target, None, why, None)
     factors = np.geomspace(1, FARTHEST, STEPS)
     enough = [f for f in factors if made.at(float(f))[0] <= target**2]
