@@ -7,11 +7,14 @@ changes no global setting.
 from mercer.plots.alpha import alpha_path
 from mercer.plots.classification import decision_regions, reliability
 from mercer.plots.coordinates import coordinates
+from mercer.plots.degrees import degree_spectrum
 from mercer.plots.function import fit_1d
 from mercer.plots.gaussian_process import feature_relevance, interval_coverage, process_1d
+from mercer.plots.learning_curve import learning_curve_plot
 from mercer.plots.matrix import gram_matrix
 from mercer.plots.probabilities import probability_map
 from mercer.plots.regression import predicted_against_actual, residuals
+from mercer.plots.risk import risk_curve
 from mercer.plots.spectrum import spectrum
 from mercer.plots.summary import regression_summary
 
@@ -19,15 +22,18 @@ __all__ = [
     "alpha_path",
     "coordinates",
     "decision_regions",
+    "degree_spectrum",
     "feature_relevance",
     "fit_1d",
     "gram_matrix",
     "interval_coverage",
+    "learning_curve_plot",
     "predicted_against_actual",
     "probability_map",
     "process_1d",
     "regression_summary",
     "reliability",
     "residuals",
+    "risk_curve",
     "spectrum",
 ]
