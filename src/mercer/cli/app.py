@@ -37,6 +37,11 @@ Examples:
   mercer predict houses new.parquet --out prices.parquet --keep id
   mercer predict mercer-model trips/ --out fares.parquet"""
 
+FORECAST_EXAMPLES = """\b
+Examples:
+  mercer forecast houses.csv --target price
+  mercer forecast houses.csv --target price --error 20000"""
+
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON and nothing else.")]
@@ -216,3 +221,44 @@ def predict_command(
 
         kept = [] if keep is None else column_list(keep, "--keep")
         run_predict(model, data, out, kept, quiet=quiet, as_data=json)
+
+
+@app.command("forecast", short_help="Say what more rows would bring.", epilog=FORECAST_EXAMPLES)
+def forecast_command(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .csv.gz, .parquet or .npz file.")],
+    target: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column to predict; y for an npz file.", show_default=False)
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,C", help="Columns to predict from; all others by default.", show_default=False),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column of row weights.", show_default=False)
+    ] = None,
+    kernel: Annotated[str, typer.Option(metavar="NAME", help="laplace, gaussian, matern32, ...")] = "laplace",
+    error: Annotated[
+        float | None,
+        typer.Option(metavar="RMSE", help="Say how many rows would reach this error.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides which parts of the rows are fitted.")] = 0,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory to use, such as 2GiB; half of what is free.", show_default=False),
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say what two, four and eight times as many rows would bring, from the rows of a file.
+
+    The forecast is that of kernel ridge regression with alpha chosen by leave-one-out. It says which of its numbers not
+    to rely on.
+    """
+    with guarded(debug):
+        from mercer.cli.jobs import run_forecast
+        from mercer.cli.options import column_list, named_target
+        from mercer.core.memory import parse_budget
+
+        chosen = None if features is None else column_list(features, "--features")
+        columns = (named_target(target, data), chosen, weights)
+        run_forecast(data, columns, kernel, error, parse_budget(memory), seed, as_data=json)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.cli import demo
+from mercer.cli.forecast import as_record, forecast
 from mercer.cli.model import MODEL_FILE, TableModel
 from mercer.cli.output import PLOT_FILE, REPORT_FILE, as_json, check_folder, filling, report, write_outcome
 from mercer.cli.predicting import kept_columns, predict_streamed
@@ -119,6 +120,33 @@ def run_fit(
     show_files(screen, out, _files(no_plot))
     new = f"new{''.join(data.suffixes) or '.parquet'}"
     show_next(screen, [(_command("predict", out, new, "--out", "predictions.csv"), "predict rows of another file")])
+
+
+def run_forecast(
+    data: Path,
+    columns: tuple[str, Sequence[str] | None, str | None],
+    kernel: str,
+    error: float | None,
+    memory: int | None,
+    seed: int,
+    *,
+    as_data: bool,
+) -> None:
+    """Tell what more rows than those of a file would bring."""
+    with progress(console(error=True)) as step:
+        step(f"reading {data}")
+        problem = _problem(data, *columns)
+        step(f"forecasting from {len(problem):,} rows")
+        curve, needed = forecast(problem, kernel, error, memory, seed)
+    if as_data:
+        print(as_json(as_record(curve, needed)))
+        return
+    out = console()
+    heading(out, f"The error expected of {data.name}: {problem.target}")
+    out.print(str(curve), soft_wrap=True)
+    if needed is not None:
+        rows = "not known" if needed.rows is None else f"{needed.rows:,} rows"
+        out.print(f"An error of {needed.target:g}: {rows} ({needed.reason}).", soft_wrap=True)
 
 
 def run_predict(model_path: Path, data: Path, out: Path, keep: Sequence[str], *, quiet: bool, as_data: bool) -> None:

@@ -87,7 +87,7 @@ def regress(problem: Problem, settings: Settings, step: Callable[[str], None] = 
     """Fit the best of the kernels to the training rows; `step` is told what is going on."""
     start = time.perf_counter()
     train, held_out = split(problem, settings.test_fraction, settings.seed)
-    center, scale, notes = _scaling(train, settings.standardize)
+    center, scale, notes = scaling(train, settings.standardize)
     mean = float(np.average(train.y, weights=train.weights))
     Z, y = (train.X - center) / scale, train.y - mean
 
@@ -125,7 +125,8 @@ def _estimator(kernel: str, settings: Settings) -> KernelRidge:
     )
 
 
-def _scaling(train: Problem, standardize: bool) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def scaling(train: Problem, standardize: bool) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """The centre and scale of each feature, and a note on those that are constant."""
     d = train.X.shape[1]
     if not standardize:
         return np.zeros(d), np.ones(d), []
@@ -139,7 +140,7 @@ def _scaling(train: Problem, standardize: bool) -> tuple[np.ndarray, np.ndarray,
 
 def _compare(model: TableModel, train: Problem, test: Problem) -> Comparison:
     ridge = RidgeCV(alphas=RIDGE_ALPHAS)
-    center, scale, _ = _scaling(train, True)
+    center, scale, _ = scaling(train, True)
     ridge.fit((train.X - center) / scale, train.y, sample_weight=train.weights)
     predictions = {
         "kernel ridge": model.predict(test.X),

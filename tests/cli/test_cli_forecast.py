@@ -1,0 +1,32 @@
+"""`mercer forecast` says what more rows would bring, and what it does not know."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def table(save):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 120)
+    return save("rows.csv", {"x": x, "y": np.sin(2 * x) + 0.3 * rng.standard_normal(120)})
+
+
+def test_a_forecast_is_told_in_words_and_as_data(command, table):
+    told = command("forecast", table, "--target", "y", "--error", "0.01")
+    assert told.exit_code == 0, told.output
+    assert "960" in told.output
+    assert "not known" in told.output
+    data = json.loads(command("forecast", table, "--target", "y", "--json").stdout)
+    assert [point["rows"] for point in data["points"]] == [120, 240, 480, 960]
+    assert all(point["lower"] < point["rmse"] < point["upper"] for point in data["points"])
+
+
+def test_too_few_rows_are_an_error(command, save):
+    few = save("few.csv", {"x": np.arange(20.0), "y": np.arange(20.0) ** 2})
+    result = command("forecast", few, "--target", "y")
+    assert result.exit_code == 1
+    assert "at least 64" in result.stderr
