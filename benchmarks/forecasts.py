@@ -8,9 +8,9 @@ on the first are judged by the second. `python -m benchmarks.forecasts cases.jso
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,13 +19,13 @@ import numpy as np
 from benchmarks.real_data import FOLDER, find
 from mercer.core.arrays import as_points
 from mercer.kernels import kernel_from_name, resolve
-from mercer.theory.forecaster import GROWTH, forecasters
+from mercer.theory.forecaster import GROWTH, doubt, forecasters
 from mercer.theory.power_law import predictions
 from mercer.theory.ridge_path import Eigen, RidgePath
 
 FIRST = ["autompg", "concrete", "elevators", "energy", "forest", "keggdirected", "pol", "solar", "skillcraft",
          "california_housing", "flights2001_3m", "levitus_ocean_temp", "magic_gamma"]  # fmt: skip
-SECOND = ["bike", "gas", "housing", "kin40k", "pendulum", "protein", "pumadyn32nm", "wine", "yacht", "houseelectric",
+SECOND = ["bike", "gas", "housing", "kin40k", "pendulum", "protein", "pumadyn32nm", "uci/wine", "yacht", "houseelectric",
           "bts_flights_2024_01", "higgs_lightgbm_7k", "a9a", "campaign"]  # fmt: skip
 KERNELS = ("laplace", "gaussian", "matern32")
 SPLITS = 3
@@ -69,14 +69,12 @@ def case(name: str, kernel_name: str, seed: int) -> dict:
     (made,) = forecasters(K[:n, :n], [y[:n]], duplicates=repeated, intercept=True, random_state=seed)
     seconds = time.perf_counter() - started
     found = {"name": name, "kernel": kernel_name, "seed": seed, "n": n, "duplicates": repeated, "seconds": seconds,
-             "loo": made.loo, "se": made.path.noise_of_loo, "doubt": made.doubt, "most": made.most,
+             "loo": made.loo, "se": made.path.noise_of_loo, "ridge": made.path.ridge if made.spectral else 0.0, "gap": made.path.gap,
              "spreads": made.law.spreads.tolist()}  # fmt: skip
     for factor in (1, *FACTORS):
         m = factor * n
         eigen = Eigen.of(K[:m, :m], intercept=True)
         path = RidgePath.of(eigen, y[:m])
-        if factor == 1:
-            found["gap"] = path.gap
         tested = [
             float(np.mean((predictions(eigen, K[:m, :m], cross[:, :m], y[:m, None], a)[:, 0] - y_test) ** 2))
             for a in path.alphas[20:110:3]
@@ -86,9 +84,6 @@ def case(name: str, kernel_name: str, seed: int) -> dict:
         found[f"best{factor}"] = min(tested)
         found[f"law{factor}"] = float(made.law.error(m) / made.law.error(n))
         found[f"spectrum{factor}"] = made.spectral.error(m) / made.loo if made.spectral else None
-        mse, error, why = made.at(factor)
-        found[f"mse{factor}"], found[f"error{factor}"], found[f"why{factor}"] = mse, error, why
-    found["growth"] = GROWTH
     return found
 
 
@@ -105,10 +100,72 @@ def run(path: Path, names: list[str]) -> list[dict]:
     return done
 
 
+@dataclass(frozen=True)
+class Forecasts:
+    """Ratios of root mean squared errors with more rows, as they were and as three forecasts have them."""
+
+    truth: np.ndarray
+    law: np.ndarray
+    spectrum: np.ndarray
+    level: np.ndarray
+    error: np.ndarray
+    believed: np.ndarray
+
+    @classmethod
+    def of(cls, cases: list[dict], factor: int) -> Forecasts:
+        law = np.array([c[f"law{factor}"] for c in cases])
+        spectrum = np.array([c[f"spectrum{factor}"] or c[f"law{factor}"] for c in cases])
+        apart = np.log(spectrum / law)
+        error = [np.hypot(np.hypot(c["se"], a), GROWTH * np.log2(factor)) for c, a in zip(cases, apart, strict=True)]
+        why = [doubt(factor, c["duplicates"], c["gap"], c["ridge"], a) for c, a in zip(cases, apart, strict=True)]
+        truth = np.array([c[f"truth{factor}"] / c["truth1"] for c in cases])
+        level = np.array([c[f"truth{factor}"] / c["loo"] for c in cases])
+        roots = (np.sqrt(part) for part in (truth, law, spectrum, level))
+        return cls(*roots, np.array(error), np.array([not w for w in why]))
+
+    @property
+    def both(self) -> np.ndarray:
+        return np.sqrt(self.law * self.spectrum)
+
+    def line(self, some: np.ndarray) -> str:
+        """Median errors in per cent of some cases, the 90th percentile, and how many intervals hold the truth."""
+        forecasts = (np.ones_like(self.law), self.law, self.spectrum, self.both)
+        off = [100 * np.abs(f / self.truth - 1)[some] for f in forecasts]
+        held = np.abs(2 * np.log(self.level / self.both)) < 1.645 * self.error
+        medians = " | ".join(f"{np.median(o):.1f}" for o in off)
+        return f"{some.sum()} | {medians} | {np.quantile(off[-1], 0.9):.1f} | {held[some].mean():.2f}"
+
+
+def tables(cases: list[dict]) -> None:
+    for half, names in (("first", FIRST), ("second", SECOND)):
+        some = [c for c in cases if c["name"] in names]
+        if not some:
+            continue
+        print(f"\nThe {half} half: {len({c['name'] for c in some})} sets, {len(some)} cases\n")
+        print("| rows | cases | no change | power law | spectrum | both | 90th percentile | intervals |")
+        print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+        for factor in FACTORS:
+            found = Forecasts.of(some, factor)
+            print(f"| {factor}x, believed | {found.line(found.believed)} |")
+            print(f"| {factor}x, not believed | {found.line(~found.believed)} |")
+        noise = np.median([abs(np.sqrt(c["truth1"] / c["loo"]) - 1) for c in some])
+        level = [np.median(np.abs(f.both / f.level - 1)) for f in (Forecasts.of(some, factor) for factor in FACTORS)]
+        regret = np.median([np.sqrt(c["truth1"] / c["best1"]) - 1 for c in some])
+        levels = " and ".join(f"{100 * x:.1f}%" for x in level)
+        print(f"\nError of the level at 2x and 4x {levels}, of leave-one-out itself {100 * noise:.1f}% (medians).")
+        print(f"Regret of alpha by leave-one-out: {100 * regret:.2f}% (median).")
+        worst = sorted(some, key=lambda c: -abs(np.log(Forecasts.of([c], 4).both[0] / Forecasts.of([c], 4).truth[0])))
+        shown = [
+            f"{c['name']} {c['kernel']}{'' if Forecasts.of([c], 4).believed[0] else ' (not believed)'}" for c in worst
+        ]
+        print("Worst at 4x:", ", ".join(dict.fromkeys(shown[:12])))
+
+
 def main() -> None:
     path = Path(sys.argv[1])
-    cases = json.loads(path.read_text()) if "--table" in sys.argv else run(path, sys.argv[2:] or FIRST + SECOND)
-    print(len(cases), "cases", os.environ.get(FOLDER, ""))
+    if "--table" not in sys.argv:
+        run(path, sys.argv[2:] or FIRST + SECOND)
+    tables(json.loads(path.read_text()))
 
 
 if __name__ == "__main__":

@@ -17,15 +17,14 @@ from mercer.theory.spectral_forecast import SpectralForecast
 
 FEWEST_ROWS = 64
 """Below, subsets have fewer than eight rows."""
-LARGEST_GAP = 0.2
-MOST_DUPLICATES = 0.02
 FARTHEST = 8
-LARGEST_DISAGREEMENT = 0.1
-"""|log| of the ratio of the two forecasts, fixed on one half of the sets of benchmarks/forecasts.py."""
+"""Factors above are not believed."""
+LARGEST_GAP, LARGEST_DISAGREEMENT, SMALLEST_RIDGE = 0.3, 0.1, 1.5
+"""Of |log GCV / LOO|; of the |log| of the ratio of the two readings, for each doubling; of the best kappa beside that of
+alpha = 0. Fixed on the first half of the sets of benchmarks/forecasts.py."""
+MOST_DUPLICATES = 0.02
 GROWTH = 0.06
 """What each doubling adds to the standard error of the logarithm of a forecast."""
-WIDTH = 1.0
-"""Intervals are this many times as wide as those of a normal distribution: fixed on the same half."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,8 @@ class Forecaster:
     path: RidgePath
     law: PowerLaw
     spectral: SpectralForecast | None
-    doubt: str
+    duplicates: float
+    told: str
 
     @property
     def n(self) -> int:
@@ -48,11 +48,6 @@ class Forecaster:
         return float(self.path.loo[self.path.best])
 
     @property
-    def most(self) -> float:
-        """The factor up to which the spectrum reaches: beyond, the best kappa is below that of alpha = 0."""
-        return float(self.path.kappa[self.path.best] / self.path.smallest_kappa)
-
-    @property
     def noise(self) -> float:
         """The squared error that forecasts tend to with ever more rows."""
         by_law = self.law.floor / float(self.law.error(self.n))
@@ -63,27 +58,18 @@ class Forecaster:
         """Mean squared error, standard error of its logarithm, and why not to believe it."""
         rows = factor * self.n
         by_law = float(self.law.error(rows) / self.law.error(self.n))
-        if self.spectral is None:
-            return self.loo * by_law, self._width(factor, 0.0), self.doubt
-        by_spectrum = self.spectral.error(rows) / self.loo
+        by_spectrum = by_law if self.spectral is None else self.spectral.error(rows) / self.loo
         apart = float(np.log(by_spectrum / by_law))
-        why = self.doubt
-        if factor > 1 and factor >= self.most:
-            why = why or "the ridge it would take is smaller than these rows can tell"
-        if factor > FARTHEST:
-            why = why or f"more than {FARTHEST} times the rows at hand"
-        if abs(apart) > LARGEST_DISAGREEMENT:
-            why = why or "the spectrum and the fits to fewer rows disagree"
-        return self.loo * float(np.sqrt(by_spectrum * by_law)), self._width(factor, apart), why
+        ridge = 0.0 if self.spectral is None else self.path.ridge
+        why = self.told or doubt(factor, self.duplicates, self.path.gap, ridge, apart)
+        error = np.hypot(np.hypot(self.path.noise_of_loo, apart), GROWTH * np.log2(factor))
+        return self.loo * float(np.sqrt(by_spectrum * by_law)), float(error), why
 
     def interval(self, factor: float, level: float) -> tuple[float, float]:
         """Both ends of the interval of the mean squared error."""
         mse, error, _ = self.at(factor)
         spread = float(np.exp(norm.ppf((1 + level) / 2) * error))
         return mse / spread, mse * spread
-
-    def _width(self, factor: float, apart: float) -> float:
-        return WIDTH * float(np.hypot(np.hypot(self.path.noise_of_loo, apart), GROWTH * np.log2(factor)))
 
 
 def forecasters(
@@ -107,22 +93,33 @@ def forecasters(
     if not all(loo > 0 for loo in loos):
         raise InputError("The leave-one-out error is zero: there is nothing that more rows could improve.")
     laws = power_laws(gram, targets, loos, eigen.weights, intercept=intercept, random_state=random_state)
-    found = []
-    for path, law in zip(paths, laws, strict=True):
-        by_spectrum = SpectralForecast.of(path) if spectral is True else None
-        doubt = _doubt(path, duplicates, spectral, by_spectrum)
-        found.append(Forecaster(path, law, by_spectrum, doubt))
-    return found
+    told = "" if spectral is True else str(spectral)
+    spectra = [None if told else SpectralForecast.of(path) for path in paths]
+    return [Forecaster(*parts, duplicates, told) for parts in zip(paths, laws, spectra, strict=True)]
 
 
-def _doubt(path: RidgePath, duplicates: float, spectral: str | bool, found: SpectralForecast | None) -> str:
-    """Why no forecast of these rows can be believed, or nothing."""
-    if isinstance(spectral, str):
-        return spectral
+def doubt(factor: float, duplicates: float, gap: float, ridge: float, apart: float) -> str:
+    """Why a forecast cannot be believed, or nothing.
+
+    Parameters
+    ----------
+    factor : how many times as many rows.
+    duplicates : the share of rows that repeat others.
+    gap : log GCV / LOO.
+    ridge : the best kappa beside that of alpha = 0; 0 where the best alpha is at the end of the path.
+    apart : the log of the ratio of the two readings.
+
+    >>> doubt(2, 0.0, 0.01, 50.0, 0.02), doubt(2, 0.5, 0.01, 50.0, 0.02)
+    ('', '50% of the rows repeat others')
+    """
     if duplicates >= MOST_DUPLICATES:
         return f"{duplicates:.0%} of the rows repeat others"
-    if found is None:
-        return "the best ridge is at the end of the path"
-    if not abs(path.gap) < LARGEST_GAP:
+    if factor > FARTHEST:
+        return f"more than {FARTHEST} times the rows at hand"
+    if ridge < SMALLEST_RIDGE:
+        return "the best ridge is at the end of what these rows can tell"
+    if abs(gap) >= LARGEST_GAP:
         return "generalised cross-validation and leave-one-out disagree: the rows are not like independent draws"
+    if abs(apart) > LARGEST_DISAGREEMENT * max(1.0, np.log2(factor)):
+        return "the spectrum and the fits to fewer rows disagree"
     return ""

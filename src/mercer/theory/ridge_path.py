@@ -120,6 +120,11 @@ class RidgePath:
         return int(self.loo.argmin())
 
     @property
+    def ridge(self) -> float:
+        """The best kappa beside that of alpha = 0."""
+        return float(self.kappa[self.best] / self.smallest_kappa)
+
+    @property
     def gap(self) -> float:
         """log GCV / LOO at the best alpha: far from zero where rows are not a sample of independent draws."""
         return float(np.log(self.gcv[self.best] / self.loo[self.best]))
