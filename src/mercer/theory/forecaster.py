@@ -20,11 +20,13 @@ FEWEST_ROWS = 64
 FARTHEST = 8
 """Factors above are not believed."""
 LARGEST_GAP, LARGEST_DISAGREEMENT, SMALLEST_RIDGE = 0.3, 0.1, 1.5
-"""Of |log GCV / LOO|; of the |log| of the ratio of the two readings, for each doubling; of the best kappa beside that of
-alpha = 0. Fixed on the first half of the sets of benchmarks/forecasts.py."""
+"""Of |log GCV / LOO|; of the |log| of the ratio of the two readings, for each doubling; of the best kappa beside that
+of alpha = 0. Fixed on the first half of the sets of benchmarks/forecasts.py."""
 MOST_DUPLICATES = 0.02
 GROWTH = 0.06
 """What each doubling adds to the standard error of the logarithm of a forecast."""
+WIDTH = 1.2
+"""By how much these standard errors fall short: on the same half, nine in ten errors are within 1.645 times as many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +64,8 @@ class Forecaster:
         apart = float(np.log(by_spectrum / by_law))
         ridge = 0.0 if self.spectral is None else self.path.ridge
         why = self.told or doubt(factor, self.duplicates, self.path.gap, ridge, apart)
-        error = np.hypot(np.hypot(self.path.noise_of_loo, apart), GROWTH * np.log2(factor))
-        return self.loo * float(np.sqrt(by_spectrum * by_law)), float(error), why
+        error = log_error(factor, self.path.noise_of_loo, apart)
+        return self.loo * float(np.sqrt(by_spectrum * by_law)), error, why
 
     def interval(self, factor: float, level: float) -> tuple[float, float]:
         """Both ends of the interval of the mean squared error."""
@@ -96,6 +98,11 @@ def forecasters(
     told = "" if spectral is True else str(spectral)
     spectra = [None if told else SpectralForecast.of(path) for path in paths]
     return [Forecaster(*parts, duplicates, told) for parts in zip(paths, laws, spectra, strict=True)]
+
+
+def log_error(factor: float, noise_of_loo: float, apart: float) -> float:
+    """The standard error of the logarithm of a forecast, a mean square; the arguments are those of `doubt`."""
+    return WIDTH * float(np.sqrt(noise_of_loo**2 + apart**2 + (GROWTH * np.log2(factor)) ** 2))
 
 
 def doubt(factor: float, duplicates: float, gap: float, ridge: float, apart: float) -> str:
