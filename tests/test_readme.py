@@ -33,6 +33,7 @@ MODULES = [
     ".plots",
     ".functions",
     ".rows",
+    ".theory",
     ".selection",
     ".solvers",
     ".testing",
