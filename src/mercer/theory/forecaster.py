@@ -25,7 +25,7 @@ of alpha = 0. Fixed on the first half of the sets of benchmarks/forecasts.py."""
 MOST_DUPLICATES = 0.02
 GROWTH = 0.06
 """What each doubling adds to the standard error of the logarithm of a forecast."""
-WIDTH = 1.2
+WIDTH = 1.4
 """By how much these standard errors fall short: on the same half, nine in ten errors are within 1.645 times as many."""
 
 
