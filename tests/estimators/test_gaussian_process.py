@@ -419,8 +419,9 @@ def test_calibrated_intervals_hold_that_share_of_the_rows_left_out():
 
 @pytest.mark.parametrize("scale", [0.04, 1.0, 25.0])
 def test_calibrated_intervals_hold_what_they_promise_whatever_the_model_believes(scale):
-    Z = rng.uniform(-3, 3, size=(900, 2))
-    target = np.sin(2 * Z[:, 0]) + 0.2 * rng.standard_t(3, size=900)
+    own = np.random.default_rng(0)
+    Z = own.uniform(-3, 3, size=(900, 2))
+    target = np.sin(2 * Z[:, 0]) + 0.2 * own.standard_t(3, size=900)
     model = fixed(scale * KERNEL, noise=scale * 0.05).fit(Z[:400], target[:400])
     low, high = model.predict_interval(Z[400:], calibrated=True)
     assert np.mean((low <= target[400:]) & (target[400:] <= high)) == pytest.approx(0.95, abs=0.03)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from mercer.core.errors import InputError
 from mercer.plots.canvas import vector
+from mercer.theory.algebra import solve
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,9 @@ def exact_risk(
         raise InputError(f"alpha={alpha!r}: must be positive; use a small ridge for the limit of no ridge.")
     X, population = np.asarray(X, dtype=float), np.asarray(population, dtype=float)
     f, f_everywhere = vector(target(X), "target(X)", len(X)), vector(target(population), "target", len(population))
-    factor = cho_factor(np.asarray(kernel(X, X)) + alpha * np.eye(len(X)))
-    smoother = cho_solve(factor, np.asarray(kernel(X, population))).T  # predictions are smoother @ labels
+    smoother = solve(
+        np.asarray(kernel(X, X)) + alpha * np.eye(len(X)), np.asarray(kernel(X, population))
+    ).T  # predictions are smoother @ labels
     bias = np.mean((smoother @ f - f_everywhere) ** 2)  # the three terms, without their cancellation
     variance = noise * (smoother**2).sum(1).mean()
     return ExactRisk(float(bias), float(variance), float(noise))

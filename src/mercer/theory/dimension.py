@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.core.errors import InputError
 from mercer.plots.canvas import numbers
+from mercer.theory.algebra import eigh
 
 
 def effective_dimension(X: Any) -> float:
@@ -74,7 +75,7 @@ def dimension_lower_bound(
     if not 0 <= error <= 1:
         raise InputError(f"error={error!r}: must be between 0 and 1, the error of predicting zero.")
     G = _gram(functions_or_gram, population)
-    return max(0, math.ceil(len(G) * (1 - error) / float(np.linalg.eigvalsh(G)[-1]) - 1e-9))
+    return max(0, math.ceil(len(G) * (1 - error) / float(eigh(G)[0][-1]) - 1e-9))
 
 
 def _gram(given: Any, population: Any) -> np.ndarray:

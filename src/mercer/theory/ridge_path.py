@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from mercer.core.errors import InputError
 from mercer.plots.canvas import numbers, vector
+from mercer.theory.algebra import eigh
 
 STEPS = np.arange(-100, 21) / 10
 """Powers of ten, times the largest eigenvalue, that alphas are tried at."""
@@ -41,12 +41,12 @@ class Eigen:
             raise InputError("weights must be positive: leave out the rows without weight.")
         A = np.sqrt(w)[:, None] * K * np.sqrt(w)
         if not intercept:
-            values, vectors = scipy.linalg.eigh(A, overwrite_a=True, driver="evd")
+            values, vectors = eigh(A)
             return cls(values.clip(min=0.0), vectors, w)
         u = np.sqrt(w / w.sum())
         A -= np.outer(u, u @ A)
         A -= np.outer(A @ u, u)
-        values, vectors = scipy.linalg.eigh(A + 4 * np.trace(A) * np.outer(u, u), driver="evd")
+        values, vectors = eigh(A + 4 * np.trace(A) * np.outer(u, u))
         return cls(np.append(values[:-1].clip(min=0.0), np.inf), vectors, w)
 
     @property

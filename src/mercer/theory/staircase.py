@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from mercer.core.errors import InputError
 from mercer.kernels import Kernel
 from mercer.plots.canvas import vector
 from mercer.plots.risk import risk_curve
+from mercer.theory.algebra import solve
 from mercer.theory.degrees import sphere_points
 from mercer.theory.equivalents import KRRRisk, krr_risk
 from mercer.theory.harmonics import legendre, sphere_harmonics_dimension
@@ -157,7 +157,7 @@ def _simulated(kernel: Any, d: int, power: np.ndarray, n: int, alpha: float, noi
         return np.sqrt(power * dims) @ legendre(d, len(power) - 1, points @ w[0])
 
     y = target(X) + np.sqrt(noise) * rng.standard_normal(n)
-    dual = scipy.linalg.solve(_between(kernel, X, X) + alpha * np.eye(n), y, assume_a="sym")
+    dual = solve(_between(kernel, X, X) + alpha * np.eye(n), y)
     return float(np.mean((_between(kernel, Z, X) @ dual - target(Z)) ** 2))
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.plots.canvas import numbers, vector
 from mercer.plots.risk import risk_curve
+from mercer.theory.algebra import eigh, solve
 from mercer.theory.equivalents import krr_risk
 
 
@@ -85,7 +85,7 @@ def universality(
     N = len(K)
     if not (len(y) == N and rows.max() < N and rows.min() > 0 and alpha > 0):
         raise InputError(f"universality needs {N} labels, n between 1 and {N - 1}, and a positive alpha.")
-    values, U = scipy.linalg.eigh(K / N)
+    values, U = eigh(K / N)
     values, v = values.clip(min=0.0), U.T @ y / np.sqrt(N)
     rng = np.random.default_rng(as_seed(random_state))
     data = np.array([[_on_data(K, y, m, alpha, rng) for _ in range(repeats)] for m in rows])
@@ -95,11 +95,11 @@ def universality(
 
 def _on_data(K: np.ndarray, y: np.ndarray, n: int, alpha: float, rng: np.random.Generator) -> float:
     some = rng.integers(len(y), size=n)
-    dual = scipy.linalg.solve(K[np.ix_(some, some)] + alpha * np.eye(n), y[some], assume_a="pos")
+    dual = solve(K[np.ix_(some, some)] + alpha * np.eye(n), y[some])
     return float(np.mean((K[:, some] @ dual - y) ** 2))
 
 
 def _on_gaussian(values: np.ndarray, v: np.ndarray, n: int, alpha: float, rng: np.random.Generator) -> float:
     g = rng.standard_normal((n, len(v)))
-    dual = scipy.linalg.solve((g * values) @ g.T + alpha * np.eye(n), g @ v, assume_a="pos")
+    dual = solve((g * values) @ g.T + alpha * np.eye(n), g @ v)
     return float(((values * (g.T @ dual) - v) ** 2).sum())
