@@ -24,7 +24,6 @@ from mercer import (
     load,
 )
 from mercer.core.errors import InputError, MercerError, ModelFileError
-from mercer.features.network import WideNetworkKernel
 from mercer.files.persistence import read_model, write_model
 from mercer.kernels import (
     ExponentialPower,
@@ -36,6 +35,7 @@ from mercer.kernels import (
     RationalQuadratic,
     Spectrum,
     Subspace,
+    WideLayer,
 )
 
 rng = np.random.default_rng(0)
@@ -243,16 +243,8 @@ def test_wide_networks_have_the_kernel_of_their_limit(activation):
         RandomNetworkFeatures(2000, activation, weight_scale=1.3, bias_scale=0.4, random_state=s) for s in range(40)
     ]
     grams = np.stack([gram_of(features, few) for features in maps])
-    exact = WideNetworkKernel(activation, 1.3, 0.4)(torch.tensor(few), torch.tensor(few)).numpy()
+    exact = WideLayer(activation, 1.3**2, 0.4**2)(few)
     assert (np.abs(grams.mean(0) - exact) <= 5 * grams.std(0) / math.sqrt(40) + 1e-6).all()
-
-
-@pytest.mark.parametrize("activation", ["erf", "sin"])
-def test_quadrature_gives_the_closed_forms(activation):
-    exact = WideNetworkKernel(activation, 1.0, 0.5)
-    by_nodes = WideNetworkKernel({"erf": torch.erf, "sin": torch.sin}[activation], 1.0, 0.5)
-    x = torch.tensor(X[:6])
-    torch.testing.assert_close(by_nodes(x, x), exact(x, x), atol=5e-5, rtol=0)
 
 
 # All of them

@@ -9,6 +9,9 @@ import torch
 from laws import DEVICE, columns, error, normal, points
 
 from mercer.kernels import (
+    NNGP,
+    NTK,
+    ArcCosine,
     ExponentialPower,
     Gaussian,
     Laplace,
@@ -70,6 +73,16 @@ def test_gradients_of_many_features_and_columns(name: str) -> None:
     expected = torch.autograd.grad((W.double() * (kernel(a, b) @ v)).sum(), (a, b, v))
     for ours, theirs in zip((found.x, found.z, found.V), expected, strict=True):
         assert error(ours, theirs) < TOLERANCE
+
+
+@pytest.mark.parametrize("kernel", [NTK(2), NNGP(3, b_var=0.0), NNGP(2, "erf"), ArcCosine(2)], ids=repr)
+def test_gradients_of_networks_equal_autograd(kernel: Any) -> None:
+    x, z, V, W = points(normal(50, 5, 0)), points(normal(40, 5, 1)), columns(40), columns(50, seed=2)
+    found = fused.gradient(kernel.program(x), x, z, V, W)
+    a, b = (t.values.double().requires_grad_() for t in (x, z))
+    by_a, by_b = torch.autograd.grad((W.double() * (kernel(a, b) @ V.double())).sum(), (a, b))
+    assert error(found.x, by_a) < TOLERANCE
+    assert error(found.z, by_b) < TOLERANCE
 
 
 @pytest.mark.parametrize("scale", [3e-6, 1e-2])

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points, check_finite
 from mercer.core.blocks import new_matrix
 from mercer.core.errors import InputError
+from mercer.kernels.activations import FUNCTIONS, checked_activation
 from mercer.kernels.pair import vectors
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": torch.relu,
-    "erf": torch.erf,
-    "tanh": torch.tanh,
-    "sin": torch.sin,
-}
 CACHE_NUMBERS = 2**17
-NODES = 48
-QUADRATURE_NUMBERS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +45,7 @@ class NetworkMap:
             raise InputError(f"Weights and biases of shapes {shapes} make no network; expected (k, d) and (k,).")
         check_finite(self.weights, "weights")
         check_finite(self.biases, "biases")
-        checked_activation(self.activation)
+        activation_function(self.activation)
 
     @classmethod
     def draw(
@@ -86,7 +77,7 @@ class NetworkMap:
         x = vectors(points).detach()
         if x.shape[1] != self.weights.shape[1]:
             raise InputError(f"X has {x.shape[1]} columns but the features are of {self.weights.shape[1]}.")
-        sigma, W, b = checked_activation(self.activation), self.weights.to(x), self.biases.to(x)
+        sigma, W, b = activation_function(self.activation), self.weights.to(x), self.biases.to(x)
         out = new_matrix(len(x), len(W), x.dtype, x.device)
         step = max(1, CACHE_NUMBERS // len(W))
         for start in range(0, len(x), step):
@@ -99,59 +90,8 @@ class NetworkMap:
         return out
 
 
-def checked_activation(activation: Any) -> Callable[[Tensor], Tensor]:
+def activation_function(activation: Any) -> Callable[[Tensor], Tensor]:
     """The function of a name, or the function given."""
-    if isinstance(activation, str) and activation in ACTIVATIONS:
-        return ACTIVATIONS[activation]
-    if not isinstance(activation, str) and callable(activation):
-        return activation
-    raise InputError(f"activation={activation!r}: give {', '.join(map(repr, ACTIVATIONS))} or a function of a tensor.")
-
-
-@dataclass(frozen=True, eq=False)
-class WideNetworkKernel:
-    r"""The kernel of infinitely many random units, :math:`k(x, z) = E\, \sigma(u) \sigma(v)` for normal u, v with
-
-    .. math:: E u v = s_w^2\, x \cdot z / d + s_b^2.
-
-    In closed form for "relu" (Cho and Saul, 2009), "erf" (Williams, 1997) and "sin", else by Gauss-Hermite quadrature.
-
-    >>> WideNetworkKernel("sin", 1.0, 0.0)(torch.ones(1, 1).double(), torch.ones(1, 1).double()).round(decimals=4)
-    tensor([[0.4323]], dtype=torch.float64)
-    """
-
-    activation: Any
-    weight_scale: float
-    bias_scale: float
-
-    def __call__(self, X: Tensor, Z: Tensor) -> Tensor:
-        x, z = X.to(torch.float64), Z.to(torch.float64)
-        weight, bias = self.weight_scale**2 / x.shape[1], self.bias_scale**2
-        uv = weight * (x @ z.T) + bias
-        uu = (weight * x.square().sum(1) + bias).unsqueeze(1)
-        vv = (weight * z.square().sum(1) + bias).unsqueeze(0)
-        if self.activation == "relu":
-            size = (uu * vv).sqrt()
-            cosine = torch.where(size > 0, uv / size, 0.0).clamp(-1.0, 1.0)
-            angle = cosine.acos()
-            return size * (angle.sin() + (math.pi - angle) * cosine) / (2.0 * math.pi)
-        if self.activation == "erf":
-            return (2.0 * uv / ((1.0 + 2.0 * uu) * (1.0 + 2.0 * vv)).sqrt()).asin() * (2.0 / math.pi)
-        if self.activation == "sin":
-            return 0.5 * ((uv - 0.5 * (uu + vv)).exp() - (-uv - 0.5 * (uu + vv)).exp())
-        return self._quadrature(uu, uv, vv)
-
-    def _quadrature(self, uu: Tensor, uv: Tensor, vv: Tensor) -> Tensor:
-        sigma = checked_activation(self.activation)
-        nodes, weights = (torch.from_numpy(part).to(uv) for part in np.polynomial.hermite_e.hermegauss(NODES))
-        weights = weights / weights.sum()
-        root = uu.sqrt()
-        slope = torch.where(root > 0, uv / root, 0.0)
-        rest = (vv - slope.square()).clamp(min=0.0).sqrt()
-        first = torch.as_tensor(sigma(root * nodes)) * weights
-        step = max(1, QUADRATURE_NUMBERS // (uv.shape[1] * NODES * NODES))
-        rows = []
-        for a, b, c in zip(first.split(step), slope.split(step), rest.split(step), strict=True):
-            v = b[:, :, None, None] * nodes[:, None] + c[:, :, None, None] * nodes
-            rows.append(torch.einsum("nk,nmk->nm", a, torch.as_tensor(sigma(v)) @ weights))
-        return torch.cat(rows)
+    checked = checked_activation(activation, "RandomNetworkFeatures")
+    function: Callable[[Tensor], Tensor] = FUNCTIONS[checked] if isinstance(checked, str) else checked
+    return function

@@ -30,6 +30,41 @@ def minimum(x: Any, z: Any) -> Any:
     return _apply("minimum", x, z)
 
 
+def less(x: Any, z: Any) -> Any:
+    """One where x < z, else zero."""
+    return _apply("less", x, z)
+
+
+def where(chosen: Any, x: Any, z: Any) -> Any:
+    """x where `chosen` is one, z where it is zero."""
+    return _apply("where", chosen, x, z)
+
+
+def asin(x: Any) -> Any:
+    """The arc sine, with derivative zero at one and minus one."""
+    return _apply("asin", x)
+
+
+def angle(versine: Any) -> Any:
+    """The angle t in [0, pi] of a versine h = 1 - cos t, accurate also where t is small; derivative zero at both ends.
+
+    >>> import torch
+    >>> angle(torch.tensor([0.0, 1.0, 2.0]))
+    tensor([0.0000, 1.5708, 3.1416])
+    """
+    return _apply("angle", versine)
+
+
+def versine_sine(versine: Any) -> Any:
+    """sin t of a versine h = 1 - cos t, accurate also where t is small; derivative zero at both ends.
+
+    >>> import torch
+    >>> versine_sine(torch.tensor([0.0, 1.0, 2.0]))
+    tensor([0., 1., 0.])
+    """
+    return _apply("versine_sine", versine)
+
+
 def matern(scaled: Any, nu: float) -> Any:
     """The Bessel form 2^(1-nu)/Gamma(nu) u^nu K_nu(u) of the Matern family at u, with value one at zero."""
     return _apply("matern", scaled, literal=nu)

@@ -90,6 +90,65 @@ def _where_positive(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return of
 
 
+def _inside(function: Callable[[Tensor], Tensor], lowest: float, highest: float) -> Callable[[Tensor], Tensor]:
+    """The function on an interval, held beyond its ends, with derivative zero from there on."""
+
+    def of(x: Tensor) -> Tensor:
+        if not x.requires_grad:
+            return function(x.clamp(lowest, highest))
+        outside = (x <= lowest) | (x >= highest)
+        value = function(x.masked_fill(outside, 0.5 * (lowest + highest)))
+        return torch.where(outside, function(x.detach().clamp(lowest, highest)), value)
+
+    return of
+
+
+def _write_angle(h: Tensor, out: Tensor | None = None) -> Tensor:
+    return torch.mul(h, 0.5, out=out).clamp_(0.0, 1.0).sqrt_().asin_().mul_(2.0)
+
+
+def _write_versine_sine(h: Tensor, out: Tensor | None = None) -> Tensor:
+    return torch.addcmul(h, h, h, value=-0.5, out=out).mul_(2.0).clamp_(min=0.0).sqrt_()
+
+
+def _where(chosen: Tensor, a: Any, b: Any) -> Tensor:
+    return torch.where(chosen > 0, a, b)
+
+
+def _write_where(chosen: Tensor, a: Any, b: Any, out: Tensor | None = None) -> Tensor:
+    """Without a tile of truth values: the weights are one and zero, for which this is exact."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return torch.lerp(*torch.broadcast_tensors(b, a, chosen), out=out)
+    return torch.where(chosen > 0, a, b, out=out)
+
+
+def _held(x: float, lowest: float, highest: float) -> float:
+    return min(max(x, lowest), highest)
+
+
+def _versine_slope(steps: Steps, h: int) -> int:
+    """1 / sqrt(h (2 - h)), zero at both ends."""
+    rest = steps.add(steps.constant(2.0), steps.mul(steps.constant(-1.0), h))
+    return steps.put("reciprocal_sqrt", steps.mul(h, rest))
+
+
+def _versine_sine_slope(steps: Steps, _: int, args: tuple[int, ...], __: float) -> Slopes:
+    (h,) = args
+    cosine = steps.add(steps.constant(1.0), steps.mul(steps.constant(-1.0), h))
+    return (steps.mul(cosine, _versine_slope(steps, h)),)
+
+
+def _asin_slope(steps: Steps, _: int, args: tuple[int, ...], __: float) -> Slopes:
+    (x,) = args
+    rest = steps.add(steps.constant(1.0), steps.mul(steps.constant(-1.0), steps.mul(x, x)))
+    return (steps.put("reciprocal_sqrt", rest),)
+
+
+def _where_slopes(steps: Steps, _: int, args: tuple[int, ...], __: float) -> Slopes:
+    chosen = args[0]
+    return None, chosen, steps.add(steps.constant(1.0), steps.mul(steps.constant(-1.0), chosen))
+
+
 def _minimum(x: Any, z: Any, out: Tensor | None = None) -> Tensor:
     if isinstance(z, Tensor):
         return torch.minimum(x, z, out=out)
@@ -186,6 +245,36 @@ OPERATIONS: dict[str, Operation] = {
         slopes=_minimum_slopes,
         fused=lambda text, a, b: text.new(f"tl.minimum({text.whole(a)}, {text.whole(b)})"),
     ),
+    "angle": Operation(  # of the versine h = 1 - cos t
+        number=lambda h: 2.0 * math.asin(math.sqrt(_held(0.5 * h, 0.0, 1.0))),
+        tensor=_inside(lambda h: 2.0 * torch.asin(torch.sqrt(0.5 * h)), 0.0, 2.0),
+        write=_write_angle,
+        slopes=lambda steps, _, args, __: (_versine_slope(steps, args[0]),),
+        fused=lambda text, h: text.new(f"angle({text.whole(h)}, POLY)"),
+    ),
+    "versine_sine": Operation(  # sin t of the versine h = 1 - cos t
+        number=lambda h: math.sqrt(max(h * (2.0 - h), 0.0)),
+        tensor=_inside(lambda h: torch.sqrt(h * (2.0 - h)), 0.0, 2.0),
+        write=_write_versine_sine,
+        slopes=_versine_sine_slope,
+        fused=lambda text, h: text.new(f"versine_sine({text.whole(h)}, POLY)"),
+    ),
+    "asin": Operation(
+        number=lambda x: math.asin(_held(x, -1.0, 1.0)),
+        tensor=_inside(torch.asin, -1.0, 1.0),
+        write=lambda x, out: torch.clamp(x, -1.0, 1.0, out=out).asin_(),
+        slopes=_asin_slope,
+        fused=lambda text, x: text.new(f"arcsine({text.whole(x)}, POLY)"),
+    ),
+    "where": Operation(  # the second value where the first is one, else the third
+        number=lambda chosen, a, b: a if chosen > 0 else b,
+        tensor=_where,
+        write=_write_where,
+        slopes=_where_slopes,
+        fused=lambda text, chosen, a, b: text.new(
+            f"tl.where({text.whole(chosen)} > 0.0, {text.whole(a)}, {text.whole(b)})"
+        ),
+    ),
     "matern": Operation(
         number=lambda u, nu: float(matern_profile(torch.tensor(u, dtype=torch.float64), nu)),
         tensor=matern_profile,
@@ -222,6 +311,7 @@ OPERATIONS: dict[str, Operation] = {
     "less": Operation(  # one where the first value is smaller
         number=lambda a, b: float(a < b),
         tensor=lambda a, b: torch.lt(a, b).to(a),
+        write=lambda a, b, out: torch.lt(a, b).to(a) if out is None else torch.lt(a, b, out=out),
         slopes=_flat,
         fused=lambda text, a, b: text.new(f"tl.where({text.whole(a)} < {text.whole(b)}, 1.0, 0.0)"),
     ),

@@ -15,7 +15,7 @@ from mercer.formula.numbers import Number, Question, same_answers
 from mercer.formula.simplify import Builder, pruned, reduction, rewritten
 from mercer.formula.symbols import Program, Step
 
-FOLDABLE = frozenset({"squared_distance", "inner"})
+FOLDABLE = frozenset({"squared_distance", "squared_sum", "inner"})
 """Statistics that are matrix products, so that a constant factor costs nothing."""
 
 BOTH = frozenset({"left", "right"})

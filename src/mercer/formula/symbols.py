@@ -14,9 +14,9 @@ from mercer.core.errors import NotTraceable
 class Statistic:
     """A quantity of a pair of points that a program takes as input.
 
-    `kind` is "squared_distance", "l1_distance", "inner", "same" (one where both are the same row of one
-    sample), "left" or "right" (`function` of x alone, of z alone). Points pass through `warps`, in order, and
-    distances are divided by `length_scale` (a float or one per column).
+    `kind` is "squared_distance", "squared_sum" (|x + z|^2), "l1_distance", "inner", "same" (one where
+    both are the same row of one sample), "left" or "right" (`function` of x alone, of z alone). Points pass through
+    `warps`, in order, and distances are divided by `length_scale` (a float or one per column).
     """
 
     kind: str

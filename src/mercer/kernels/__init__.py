@@ -1,6 +1,7 @@
 """Kernels and their algebra: frozen objects that add, multiply, print and evaluate."""
 
 from mercer.kernels.algebra import FunctionScaled, Power, Product, Scaled, Sum
+from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel
 from mercer.kernels.brownian import Brownian
 from mercer.kernels.constant import Constant, WhiteNoise
@@ -8,6 +9,8 @@ from mercer.kernels.inner import AllSubsets, Linear, Polynomial
 from mercer.kernels.matern import Matern
 from mercer.kernels.median import resolve
 from mercer.kernels.names import as_kernel, kernel_from_name
+from mercer.kernels.nngp import NNGP
+from mercer.kernels.ntk import NTK
 from mercer.kernels.objects import Callable, Precomputed
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.properties import Properties
@@ -16,9 +19,13 @@ from mercer.kernels.serialize import from_dict, to_dict
 from mercer.kernels.spectrum import Spectrum
 from mercer.kernels.stationary import ExponentialPower, Gaussian, InverseMultiquadric, Laplace, RationalQuadratic
 from mercer.kernels.warps import FeatureMap, Subspace
+from mercer.kernels.wide_layer import WideLayer
 
 __all__ = [
+    "NNGP",
+    "NTK",
     "AllSubsets",
+    "ArcCosine",
     "Brownian",
     "Callable",
     "Constant",
@@ -43,6 +50,7 @@ __all__ = [
     "Subspace",
     "Sum",
     "WhiteNoise",
+    "WideLayer",
     "as_kernel",
     "from_dict",
     "kernel_from_name",

@@ -34,6 +34,10 @@ class Pair(ABC):
         """|(x - z) / length_scale|^2; `exact` for formulas that magnify errors near zero."""
 
     @abstractmethod
+    def squared_sum(self) -> Any:
+        """|x + z|^2, accurate also where x and -z nearly coincide."""
+
+    @abstractmethod
     def l1_distance(self, length_scale: LengthScale = 1.0) -> Any:
         """Sum over columns of |x - z| / length_scale."""
 
@@ -86,6 +90,10 @@ class DensePair(Pair):
     def squared_distance(self, length_scale: LengthScale = 1.0, *, exact: bool = False) -> Tensor:
         x, z = self._scaled(length_scale)
         return self._zero_where_same(squared_distances(x, z, exact=exact))
+
+    def squared_sum(self) -> Tensor:
+        x, z = self._vectors()
+        return squared_distances(x, -z, exact=True)
 
     def l1_distance(self, length_scale: LengthScale = 1.0) -> Tensor:
         x, z = self._scaled(length_scale)
@@ -159,6 +167,9 @@ class DiagonalPair(Pair):
         as_scale(length_scale, x)
         return x.new_zeros(len(x))
 
+    def squared_sum(self) -> Tensor:
+        return 4.0 * self.inner()
+
     def l1_distance(self, length_scale: LengthScale = 1.0) -> Tensor:
         return self.squared_distance(length_scale)
 
@@ -191,6 +202,10 @@ class SymbolicPair(Pair):
     def squared_distance(self, length_scale: LengthScale = 1.0, *, exact: bool = False) -> Symbol:
         statistic = Statistic("squared_distance", self.warps, self._plain(length_scale))
         return self.tape.input(statistic, exact=exact)
+
+    def squared_sum(self) -> Symbol:
+        vectors(self.sample)
+        return self.tape.input(Statistic("squared_sum", self.warps), exact=True)
 
     def l1_distance(self, length_scale: LengthScale = 1.0) -> Symbol:
         return self.tape.input(Statistic("l1_distance", self.warps, self._plain(length_scale)))

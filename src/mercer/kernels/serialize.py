@@ -77,6 +77,10 @@ def _saved(kernel: Kernel, depth: int) -> dict[str, Any]:
             raise InputError(
                 f"The kernel {kernel!r} cannot be saved in a model file: {f.name} is a tensor; use a number or pickle."
             )
+        if callable(value) and not isinstance(value, Kernel):
+            raise InputError(
+                f"The kernel {kernel!r} cannot be saved in a model file: {f.name} is a Python function; use pickle."
+            )
         params[f.name] = _saved(value, depth + 1) if isinstance(value, Kernel) else _plain(value)
     return {"class": name, "params": params}
 

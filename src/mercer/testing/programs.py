@@ -40,6 +40,8 @@ def _statistic(statistic: Statistic, x: Points, z: Points | None) -> Tensor:
         return ends.unsqueeze(1) if left else ends.unsqueeze(0)
     if statistic.kind == "inner":
         return a @ b.T
+    if statistic.kind == "squared_sum":
+        return (a.unsqueeze(1) + b.unsqueeze(0)).square().sum(2)
     scaled = (a.unsqueeze(1) - b.unsqueeze(0)) / torch.tensor(statistic.length_scale, dtype=torch.float64)
     return scaled.abs().sum(2) if statistic.kind == "l1_distance" else scaled.square().sum(2)
 

@@ -8,10 +8,10 @@ from typing import Any
 from mercer import losses
 from mercer.core.devices import DTYPES
 from mercer.core.errors import MercerError
-from mercer.features.network import ACTIVATIONS
 from mercer.files.kinds import FLAG, TEXT, Either, Kind, Pairs, Plain, Several, Table, number, one_of, optional, whole
 from mercer.functions.fourier import METHODS as DRAWS
 from mercer.kernels import as_kernel, from_dict
+from mercer.kernels.activations import FUNCTIONS
 from mercer.processes.methods import METHODS
 from mercer.processes.priors import PRIORS
 from mercer.solvers import SOLVERS
@@ -56,7 +56,7 @@ PRIOR = Either(
 )
 
 PARAMS: dict[str, Kind] = {
-    "activation": one_of(*ACTIVATIONS),
+    "activation": one_of(*FUNCTIONS),
     "alpha": ALPHA,
     "alphas": optional(Several(number(0), 1)),
     "bias_scale": number(0),

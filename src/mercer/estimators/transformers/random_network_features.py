@@ -18,9 +18,9 @@ from mercer.estimators.transformers.fit import MapFit
 from mercer.estimators.transformers.state import begun, map_state
 from mercer.features import NetworkMap
 from mercer.features.draws import check_draw
-from mercer.features.network import WideNetworkKernel, checked_activation
+from mercer.features.network import activation_function
 from mercer.files.persistence import register
-from mercer.kernels import FeatureMap, Gaussian
+from mercer.kernels import FeatureMap, Gaussian, WideLayer
 
 ANY_KERNEL = Gaussian()
 """Stands for any kernel of rows: the features need none."""
@@ -47,7 +47,7 @@ class NetworkSettings:
 def fit_network(settings: NetworkSettings, sample: Sample) -> MapFit[NetworkMap]:
     """Draw the units of a network for rows like those of the sample."""
     check_draw(settings.n_components, sample.rows)
-    checked_activation(settings.activation)
+    activation_function(settings.activation)
     scales = {"weight_scale": settings.weight_scale, "bias_scale": settings.bias_scale}
     d, size = sample.rows.values.shape[1], settings.n_components
     features = NetworkMap.draw(d, size, settings.activation, **scales, seed=settings.seed)
@@ -55,7 +55,7 @@ def fit_network(settings: NetworkSettings, sample: Sample) -> MapFit[NetworkMap]
 
 
 def _fit_of(settings: NetworkSettings, seen: Seen, features: NetworkMap, note: str) -> MapFit[NetworkMap]:
-    limit = WideNetworkKernel(settings.activation, settings.weight_scale, settings.bias_scale)
+    limit = WideLayer(settings.activation, settings.weight_scale**2, settings.bias_scale**2)
     return MapFit(seen, FeatureMap(features.of_rows), features, note, limit)
 
 
@@ -76,7 +76,7 @@ class RandomNetworkFeatures(FeatureTransformer):
     Parameters
     ----------
     n_components : the number k of units.
-    activation : "relu", "erf", "tanh", "sin", or a function of a tensor.
+    activation : a name as in `NNGP`, such as "relu", "erf" or "tanh", or a function of a tensor.
     random_state : seed of the draw; None is 0.
     weight_scale, bias_scale : s_w and s_b. Rows are taken as they are: put a `StandardScaler` before.
 

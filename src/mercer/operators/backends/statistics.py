@@ -148,7 +148,7 @@ class SquaredDistance(TileInput):
     rounding of distances below zero, which is above zero where the factor is negative.
     """
 
-    at_same = 0.0
+    at_same: float | None = 0.0
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class SquaredDistance(TileInput):
         super().__init__(statistic, dtype)
         samples = (x,) if x is z else (x, z)
         some = torch.cat([self.rows(_spread(sample)) for sample in samples])
-        centre = some.mean(0, dtype=torch.float64) if len(some) else some.sum(0, dtype=torch.float64)
+        centre = self._mean(some)
         self.centre = centre.to(some.dtype)
         self.scale = math.sqrt(abs(factor)) / as_scale(statistic.length_scale, centre.unsqueeze(0))
         self.sign = math.copysign(1.0, factor)
@@ -173,7 +173,7 @@ class SquaredDistance(TileInput):
         self.width = self.n_columns + 2
         largest = max(self._radius(sample) for sample in samples)
         if not largest <= MEND_RADIUS * abs(factor):  # a row far out must not move the centre of the others
-            self.centre = some.median(0).values
+            self.centre = self._median(some)
             largest = max(self._radius(sample) for sample in samples)
         radius = largest / abs(factor)
         self.note = f"fold in {dtype_name(dtype)}"
@@ -210,6 +210,12 @@ class SquaredDistance(TileInput):
         if tile is not out:
             out.copy_(tile)
 
+    def _mean(self, rows: Tensor) -> Tensor:
+        return rows.mean(0, dtype=torch.float64) if len(rows) else rows.sum(0, dtype=torch.float64)
+
+    def _median(self, rows: Tensor) -> Tensor:
+        return rows.median(0).values
+
     def _mend(self, left: Tensor, right: Tensor, tile: Tensor) -> None:
         if self.near == math.inf:
             tile.nan_to_num_(nan=0.0)
@@ -239,6 +245,23 @@ class SquaredDistance(TileInput):
 
     def _norms(self, rows: Tensor) -> Tensor:
         return torch.linalg.vector_norm((rows - self.centre).mul_(self.scale), dim=1)
+
+
+class SquaredSum(SquaredDistance):
+    """|x + z|^2 times a constant factor: the squared distance of x and -z, with no shift of both."""
+
+    at_same = None
+
+    def right(self, points: Points) -> Tensor:
+        operand = super().right(points)
+        operand[:, : self.n_columns].neg_()
+        return operand
+
+    def _mean(self, rows: Tensor) -> Tensor:
+        return rows.new_zeros(rows.shape[1], dtype=torch.float64)
+
+    def _median(self, rows: Tensor) -> Tensor:
+        return rows.new_zeros(rows.shape[1])
 
 
 class LineDistance(TileInput):
@@ -283,6 +306,8 @@ def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtyp
         if folded.n_columns == 1 and (folded.exact or folded.dtype != dtype):
             return LineDistance(statistic, dtype, folded)
         return folded
+    if statistic.kind == "squared_sum":
+        return SquaredSum(statistic, dtype, x, z, factor, exact=True, nonnegative=True)
     if statistic.kind == "l1_distance":
         return L1Distance(statistic, dtype, _spread(x, 2))
     if statistic.kind == "inner":

@@ -78,6 +78,10 @@ class _Gradients:
                 self.out.z += _pulled_back(statistic, self.z, _weighted(gram.T.product, a, self.W, self.V))
             case "squared_distance":
                 self.by_distance(i, statistic, *self.squared_distance(statistic, slope))
+            case "squared_sum":
+                gx, gz = self.squared_distance(statistic, slope)
+                self.out.x += _pulled_back(statistic, self.x, gx)
+                self.out.z -= _pulled_back(statistic, self.z, gz)
             case "l1_distance":
                 self.by_distance(i, statistic, *self.l1_distance(statistic, slope))
 
@@ -115,7 +119,7 @@ class _Gradients:
 
     def features(self, statistic: Statistic) -> tuple[Tensor, Tensor]:
         a, b = (vectors(warped(statistic, points)).detach().double() for points in (self.x, self.z))
-        return a, b
+        return a, -b if statistic.kind == "squared_sum" else b
 
 
 def _zeros(points: Points) -> Tensor:

@@ -112,6 +112,8 @@ def _at_itself(statistic: Statistic, points: Points) -> Tensor:
             return rows.new_ones(len(rows))
         case "inner":
             return rows.square().sum(1)
+        case "squared_sum":
+            return 4.0 * rows.square().sum(1)
         case "left" | "right":
             assert statistic.function is not None
             return row_values(statistic.function, points).double()

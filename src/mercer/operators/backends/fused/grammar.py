@@ -9,11 +9,12 @@ from mercer.core.errors import NotTraceable
 
 HEADER = """import triton
 import triton.language as tl
-from mercer.operators.backends.fused.primitives import accurate_log2, exp2_of_minus, log2_of_1_plus, root
+from mercer.operators.backends.fused.primitives import accurate_log2, angle, arcsine, exp2_of_minus, log2_of_1_plus
+from mercer.operators.backends.fused.primitives import root, versine_sine
 """
 """With these lines every text begins; no others import anything."""
 
-PRIMITIVES = frozenset({"accurate_log2", "exp2_of_minus", "log2_of_1_plus", "root"})
+PRIMITIVES = frozenset({"accurate_log2", "angle", "arcsine", "exp2_of_minus", "log2_of_1_plus", "root", "versine_sine"})
 
 NODES = (
     *(ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Assign, ast.AugAssign, ast.For, ast.Return),

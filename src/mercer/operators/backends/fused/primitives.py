@@ -1,4 +1,4 @@
-"""Functions of a tile, in Triton: exponentials shared between two units of the chip, and accurate logarithms."""
+"""Functions of a tile, in Triton: exponentials shared between two units of the chip, accurate logarithms, angles."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -99,3 +99,32 @@ def log2_of_1_plus(w):
     """log2(1 + w) for w > -1: what rounding 1 + w lost comes back to first order."""
     u = 1.0 + w
     return accurate_log2(u) + 1.4426950408889634 * ((w - (u - 1.0)) / u)
+
+
+@triton.jit
+def arcsine(x, POLY: tl.constexpr):
+    """asin(x) to float32 accuracy (Cephes), held beyond -1 and 1."""
+    size = tl.minimum(tl.abs(x), 1.0)
+    large = size > 0.5
+    z = tl.where(large, 0.5 * (1.0 - size), size * size)
+    small = tl.where(large, root(z, POLY), size)
+    p = 4.2163199048e-2
+    p = p * z + 2.4181311049e-2
+    p = p * z + 4.5470025998e-2
+    p = p * z + 7.4953002686e-2
+    p = p * z + 1.6666752422e-1
+    found = small + small * z * p
+    found = tl.where(large, 1.5707963267948966 - 2.0 * found, found)
+    return tl.where(x < 0.0, -found, found)
+
+
+@triton.jit
+def angle(h, POLY: tl.constexpr):
+    """The angle of the versine h = 1 - cos t."""
+    return 2.0 * arcsine(root(0.5 * tl.maximum(h, 0.0), POLY), POLY)
+
+
+@triton.jit
+def versine_sine(h, POLY: tl.constexpr):
+    """sin t of the versine h = 1 - cos t."""
+    return root(tl.maximum(h * (2.0 - h), 0.0), POLY)

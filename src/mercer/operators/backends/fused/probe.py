@@ -34,7 +34,8 @@ def truncation_harms(program: Program, i: int, x: Points, z: Points) -> bool:
     slope in the squared distance.
     """
     statistic = program.inputs[i]
-    rows = vectors(warped(statistic, z))
+    sign = _sign_of_right(statistic)
+    rows = vectors(warped(statistic, z)) * sign
     fast = layout(rows.shape[1], "fast")
     if fast.products <= FEW_PRODUCTS:
         return False
@@ -53,7 +54,7 @@ def truncation_harms(program: Program, i: int, x: Points, z: Points) -> bool:
     if same:  # the diagonal is exact
         slope.fill_diagonal_(0.0)
         kernel = kernel.clone().fill_diagonal_(0.0)
-    a, b = ((vectors(warped(statistic, rows)).double() - mean) for rows in (x, z))
+    a, b = ((vectors(warped(statistic, rows)).double() * s - mean) for rows, s in ((x, 1.0), (z, sign)))
     a, b = (rows / as_scale(statistic.length_scale, rows) for rows in (a, b))
     loss = STEADY_TRUNCATION * fast.products / 16
     missed = (slope * (2.0 * loss) * (a @ b.T)).nan_to_num(0.0, 0.0, 0.0)
@@ -67,6 +68,11 @@ def warped(statistic: Statistic, points: Points) -> Points:
     return points
 
 
+def _sign_of_right(statistic: Statistic) -> float:
+    """Sums are distances of x and -z."""
+    return -1.0 if statistic.kind == "squared_sum" else 1.0
+
+
 def _values(statistic: Statistic, x: Points, z: Points) -> Tensor:
     """A statistic of all pairs in float64, or a column or row of end values."""
     x, z = warped(statistic, x), warped(statistic, z)
@@ -74,7 +80,7 @@ def _values(statistic: Statistic, x: Points, z: Points) -> Tensor:
         assert statistic.function is not None
         values = row_values(statistic.function, x if statistic.kind == "left" else z).double()
         return values.unsqueeze(1) if statistic.kind == "left" else values.unsqueeze(0)
-    a, b = vectors(x).double(), vectors(z).double()
+    a, b = vectors(x).double(), vectors(z).double() * _sign_of_right(statistic)
     if statistic.kind == "inner":
         return a @ b.T
     a, b = (rows / as_scale(statistic.length_scale, rows) for rows in (a, b))

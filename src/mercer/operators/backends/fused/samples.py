@@ -230,7 +230,7 @@ class Samples:
 
     def _features(self, statistic: Statistic) -> Pair:
         a, b = (vectors(warped(statistic, points)).detach() for points in (self.x, self.z))
-        return a.float().contiguous(), b.float().contiguous()
+        return a.float().contiguous(), (-b if statistic.kind == "squared_sum" else b).float().contiguous()
 
     def _norms(self, scaling: Scaling, samples: Pair, *, third: bool = False) -> tuple[Pair, Pair]:
         left, right = (norms(scaling, samples[i], self.rows[i], third=third) for i in (0, 1))

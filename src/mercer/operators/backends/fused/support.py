@@ -70,7 +70,7 @@ def _no_formula(program: Program) -> str | None:
 
 def _too_much(program: Program, x: Points) -> str | None:
     inputs = merged(reduced(program)).inputs
-    products = [s for s in inputs if s.kind in ("squared_distance", "inner")]
+    products = [s for s in inputs if s.kind in ("squared_distance", "squared_sum", "inner")]
     if len(products) > MOST_STATISTICS:
         return f"the formula has {len(products)} different distances and inner products, more than {MOST_STATISTICS}"
     for side in ("left", "right"):

@@ -1,0 +1,21 @@
+"""Finite networks beside their kernels: empirical tangent kernels, linearised networks, training dynamics."""
+
+from mercer.neural.flow import GradientFlow, gradient_flow
+from mercer.neural.last_layer import last_hidden, last_layer_regression
+from mercer.neural.lazy import LazyTraining, lazy_training
+from mercer.neural.linearized import Linearized, linearize
+from mercer.neural.tangent import EmpiricalNTK, empirical_ntk, ntk_product
+
+__all__ = [
+    "EmpiricalNTK",
+    "GradientFlow",
+    "LazyTraining",
+    "Linearized",
+    "empirical_ntk",
+    "gradient_flow",
+    "last_hidden",
+    "last_layer_regression",
+    "lazy_training",
+    "linearize",
+    "ntk_product",
+]
