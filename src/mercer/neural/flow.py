@@ -12,6 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import restore
 from mercer.core.errors import InputError
 from mercer.kernels import Kernel, as_kernel, resolve
+from mercer.solvers.decompose import eigh
 
 NULL = 1e-12
 """Eigenvalues below this share of the largest are directions that never train, where time is infinite."""
@@ -76,7 +77,7 @@ def gradient_flow(kernel: Any, X: Any, y: Any, *, start: Any = None) -> Gradient
         raise InputError(f"y has {len(targets)} entries but X has {len(gram)} rows.")
     targets = targets.reshape(len(gram), -1)
     gaps = -targets if start is None else _values(start, X, targets) - targets
-    eigenvalues, vectors = torch.linalg.eigh(gram)
+    eigenvalues, vectors = eigh(gram)
     return GradientFlow(found, X, eigenvalues.clamp(min=0.0), vectors, gaps, start)
 
 

@@ -15,6 +15,7 @@ from mercer.core.errors import InputError
 from mercer.kernels.activations import FUNCTIONS, checked_activation
 from mercer.neural.flow import gradient_flow
 from mercer.neural.tangent import empirical_ntk
+from mercer.solvers.decompose import eigvalsh
 
 SCALES = {"lazy": 0.5, "mean_field": 0.0}
 """The power of the width that the sum over units, divided by the width, is multiplied by."""
@@ -153,7 +154,7 @@ def _run(module: TwoLayer, x: Tensor, y: Tensor, time: float, steps: int) -> Laz
     if not math.isfinite(loss) or loss > 10.0 * start_loss:
         raise InputError(f"Gradient descent diverged at width {width}: take more steps than {steps}, or less time.")
     last = empirical_ntk(module, x)
-    least = min(float(torch.linalg.eigvalsh(H)[0]) for H in (first, last)) * speed
+    least = min(float(eigvalsh(H)[0]) for H in (first, last)) * speed
     return LazyRun(
         width=width,
         movement=_distance(params, start) / _distance(start, [torch.zeros_like(p) for p in start]),
