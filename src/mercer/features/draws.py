@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import numbers
+
 import torch
 
 from mercer.core.arrays import Points
+from mercer.core.errors import InputTypeError
 from mercer.core.memory import require, resolve_budget
 from mercer.kernels.pair import vectors
+
+
+def checked_size(n_components: object) -> int:
+    """A number of features, which a model file may lack.
+
+    >>> checked_size(3)
+    3
+    """
+    if not isinstance(n_components, numbers.Integral):
+        raise InputTypeError(f"n_components={n_components!r}: must be an integer >= 1.")
+    return int(n_components)
 
 
 def check_draw(count: int, rows: Points) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, ModelFileError
 from mercer.estimators.common.state import float_array, nothing_left, read_params
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.learned_state import LEARNED, NOISE, SMALLEST, learned_state, read_learned
@@ -71,6 +71,8 @@ def process_from_state(
     weights = float_array(arrays, "weights", (None, t))
     extra = {key.removeprefix("posterior_"): arrays.pop(key) for key in list(arrays) if key.startswith("posterior_")}
     method = method_of(settings, meta["method"], seen, budget)
+    if meta["method"] == "sgpr" and not meta["noise"] > 0 and row_noise is None:
+        raise ModelFileError("inducing points need noise > 0")
     posterior = method.restored(kernel, float(meta["noise"]), data, mean, weights, read.report, extra)
     nothing_left(arrays, "GaussianProcessRegressor")
     place, learned = place_of(settings, seen, budget), read.optimum is not None

@@ -21,6 +21,7 @@ from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.fit import MapFit
 from mercer.estimators.transformers.state import ROWS, begun, map_state, rows_state
 from mercer.features import NystromMap
+from mercer.features.draws import checked_size
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
 from mercer.solvers.landmarks import choose_landmarks
@@ -42,7 +43,7 @@ class NystromSettings:
     def of(cls, parameters: Mapping[str, Any]) -> NystromSettings:
         """The settings of an estimator's parameters."""
         p = dict(parameters)
-        p["n_components"], p["kernel"] = int(p["n_components"]), as_kernel(p["kernel"])
+        p["n_components"], p["kernel"] = checked_size(p["n_components"]), as_kernel(p["kernel"])
         return cls(seed=as_seed(p.pop("random_state")), **p)
 
     def place(self, points: Points, torch_in: bool) -> dict[str, Any]:

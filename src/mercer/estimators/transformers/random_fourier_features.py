@@ -18,7 +18,7 @@ from mercer.estimators.common.state import nothing_left, read_kernel
 from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.fit import MapFit
 from mercer.estimators.transformers.state import begun, map_state
-from mercer.features.draws import check_draw
+from mercer.features.draws import check_draw, checked_size
 from mercer.files.persistence import register
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Kernel, as_kernel
@@ -45,7 +45,7 @@ class FourierSettings:
     def of(cls, parameters: Mapping[str, Any]) -> FourierSettings:
         """The settings of an estimator's parameters."""
         p = parameters
-        return cls(int(p["n_components"]), as_kernel(p["kernel"]), as_seed(p["random_state"]), p["method"])
+        return cls(checked_size(p["n_components"]), as_kernel(p["kernel"]), as_seed(p["random_state"]), p["method"])
 
 
 def fit_fourier(settings: FourierSettings, sample: Sample) -> MapFit[FourierFeatures]:

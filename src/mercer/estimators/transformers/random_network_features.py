@@ -17,7 +17,7 @@ from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.fit import MapFit
 from mercer.estimators.transformers.state import begun, map_state
 from mercer.features import NetworkMap
-from mercer.features.draws import check_draw
+from mercer.features.draws import check_draw, checked_size
 from mercer.features.network import activation_function
 from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Gaussian, WideLayer
@@ -41,7 +41,7 @@ class NetworkSettings:
         """The settings of an estimator's parameters."""
         p = parameters
         scales = float(p["weight_scale"]), float(p["bias_scale"])
-        return cls(int(p["n_components"]), p["activation"], as_seed(p["random_state"]), *scales)
+        return cls(checked_size(p["n_components"]), p["activation"], as_seed(p["random_state"]), *scales)
 
 
 def fit_network(settings: NetworkSettings, sample: Sample) -> MapFit[NetworkMap]:
@@ -55,7 +55,9 @@ def fit_network(settings: NetworkSettings, sample: Sample) -> MapFit[NetworkMap]
 
 
 def _fit_of(settings: NetworkSettings, seen: Seen, features: NetworkMap, note: str) -> MapFit[NetworkMap]:
-    limit = WideLayer(settings.activation, settings.weight_scale**2, settings.bias_scale**2)
+    limit = WideLayer(
+        settings.activation, settings.weight_scale * settings.weight_scale, settings.bias_scale * settings.bias_scale
+    )
     return MapFit(seen, FeatureMap(features.of_rows), features, note, limit)
 
 
