@@ -9,16 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import torch
 from measured import STATUS, peaks_of
 
 from mercer.core.errors import MemoryBudgetError
 from mercer.core.memory import resolve_budget
-from mercer.solvers.choose import choose_for_loss, landmark_count, memory_needed
+from mercer.operators.placement import Placement
+from mercer.processes.laplace_posterior import check_memory
+from mercer.solvers.choose import choose, choose_for_loss, landmark_count
 
 pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="memory is read from /proc")
 
 MiB = 2**20
 BUDGET = 60 * MiB
+NEARLY = BUDGET - 2**18
+"""What is left for systems when a fit has copied its rows."""
 ALLOWANCE = 4 * MiB
 """Stacks of threads, holes in the heap and modules that are imported late; it does not grow with the rows."""
 
@@ -47,12 +52,18 @@ def largest(fits: Callable[[int], Any], most: int = 100_000) -> int:
     return low
 
 
-def rows_of(solver: str, targets: int = 1) -> int:
-    return largest(lambda n: memory_needed(n, solver, targets) <= BUDGET)
+def rows_of(solver: str) -> int:
+    return largest(lambda n: choose(n, 1, "loo" if solver == "eigh" else 1.0, solver, NEARLY))
 
 
 def landmarks_of(solver: str) -> int:
     return largest(lambda m: landmark_count(10**6, m, solver, BUDGET, "cpu"))
+
+
+def process_rows(classes: int, budget: int) -> int:
+    """Rows of a process for classes with the hyperparameters given."""
+    place = Placement(torch.device("cpu"), torch.float64, budget - 2**18)
+    return largest(lambda n: check_memory(n, classes, False, place) is None)
 
 
 LOSS_ROWS = largest(lambda n: choose_for_loss(n, memory_budget=BUDGET)[0] == "dense")
@@ -62,7 +73,9 @@ NAMED = {
     "logistic 2000": Job("KernelClassifier", 2000, {"loss": "logistic"}, 2, ALL),
     "process, std": Job("GaussianProcessRegressor", 2500, {"optimize": False}, 0, ("std",)),
     "nystrom": Job("KernelRidge", 6000, {"solver": "nystrom", "n_landmarks": landmarks_of("nystrom")}),
-    "process of classes": Job("GaussianProcessClassifier", 2300, {"optimize": False}, 2, ("predict_proba",), 300 * MiB),
+    "process of classes": Job(
+        "GaussianProcessClassifier", process_rows(2, BUDGET), {"optimize": False}, 2, ("predict_proba",)
+    ),
 }
 NEAR_THRESHOLDS = {
     "cholesky": Job("KernelRidge", rows_of("cholesky"), {"alpha": 1.0}),
@@ -96,8 +109,22 @@ NEAR_THRESHOLDS = {
         "GaussianProcessRegressor", 4000, {"method": "iterative", "optimize": False}, 0, ("predict", "std")
     ),
     "sgpr": Job("GaussianProcessRegressor", 6000, {"method": "sgpr", "optimize": False}, 0, ("predict", "std", "cov")),
-    "process of 3 classes": Job("GaussianProcessClassifier", 800, {"optimize": False}, 3, ("predict_proba",)),
+    "process of 2 classes": Job(
+        "GaussianProcessClassifier", process_rows(2, 300 * MiB), {"optimize": False}, 2, ("predict_proba",), 300 * MiB
+    ),
+    "process of 3 classes": Job(
+        "GaussianProcessClassifier", process_rows(3, BUDGET), {"optimize": False}, 3, ("predict_proba",)
+    ),
+    "process that learns": Job("GaussianProcessRegressor", 1600, {"n_restarts": 0, "max_iter": 3}, 0, ("predict",)),
+    "process, samples": Job("GaussianProcessRegressor", 1500, {"optimize": False}, 0, ("cov", "sample_y")),
+    "descent": Job("KernelRidge", 4000, {"solver": "gd", "max_iter": 30}),
+    "hinge, nystrom": Job(
+        "KernelClassifier", 3000, {"loss": "hinge", "solver": "nystrom", "n_landmarks": landmarks_of("nystrom")}, 2
+    ),
+    "3 classes, alpha": Job("KernelClassifier", 600, {"loss": "logistic", "alpha": "auto"}, 3, ALL),
     "principal components": Job("KernelPCA", 1700, {"n_components": 10}, 0, ("transform",)),
+    "all principal components": Job("KernelPCA", 1550, {}, 0, ("transform",)),
+    "eigenfunctions": Job("MercerDecomposition", 1700, {"n_components": 10}, 0, ("transform",)),
     "nystrom features": Job("NystromFeatures", 6000, {"n_components": 600}, 0, ("transform",)),
 }
 
@@ -116,12 +143,12 @@ def steps_of(job: Job) -> list[Callable[[], Any]]:
 
     def new() -> Any:
         few = {name: min(100, value) if name.startswith("n_") else value for name, value in job.options.items()}
-        return getattr(mercer, job.model)(Gaussian(1.5), memory_budget=job.budget, **few)
+        return getattr(mercer, job.model)(kernel=Gaussian(1.5), memory_budget=job.budget, **few)
 
     small = new().fit(X[:150], y[:150])
     for call in job.calls:
         answer(small, call, Z[:50])
-    model = getattr(mercer, job.model)(Gaussian(1.5), memory_budget=job.budget, **job.options)
+    model = getattr(mercer, job.model)(kernel=Gaussian(1.5), memory_budget=job.budget, **job.options)
     return [partial(model.fit, X, y), *(partial(answer, model, call, Z) for call in job.calls)]
 
 

@@ -16,7 +16,7 @@ from mercer.processes.evidence import Evidence
 from mercer.processes.exact_posterior import ExactPosterior
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.iterative_evidence import IterativeEvidence
-from mercer.processes.iterative_posterior import TOLERANCE, IterativePosterior
+from mercer.processes.iterative_posterior import TOLERANCE, IterativePosterior, solver_budget
 from mercer.processes.means import FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
@@ -84,4 +84,4 @@ class Iterative:
 
     @property
     def _solver(self) -> PCG:
-        return PCG(tol=TOLERANCE, seed=self.seed, memory_budget=self.place.memory_budget)
+        return PCG(tol=TOLERANCE, seed=self.seed, memory_budget=solver_budget(self.place))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
@@ -25,6 +26,15 @@ HOPELESS = 1e-2
 """A relative residual above this says that products are too coarse for the system."""
 COLUMNS = 64
 """Right-hand sides that share a product."""
+
+
+SOLVER_SHARE = 0.6
+"""Of the memory budget, for the solver; the rest is for the right-hand sides."""
+
+
+def solver_budget(place: Placement) -> int:
+    """What conjugate gradients may use."""
+    return int(SOLVER_SHARE * resolve_budget(place.memory_budget, place.device))
 
 
 class IterativePosterior(Posterior):
@@ -77,7 +87,7 @@ class IterativePosterior(Posterior):
         reason: str = "",
     ) -> IterativePosterior:
         """The process with that kernel, noise and mean, given the data."""
-        solver = PCG(tol=TOLERANCE, memory_budget=place.memory_budget) if solver is None else solver
+        solver = PCG(tol=TOLERANCE, memory_budget=solver_budget(place)) if solver is None else solver
         centring = Centring.of(mean, data.X, data.Y)
         rhs = centring.right_hand_sides
         empty = FittedMean(mean, data.Y.new_zeros(centring.H.shape[1], data.n_targets))
@@ -91,6 +101,10 @@ class IterativePosterior(Posterior):
         words = "; ".join(filter(None, [reason, report.reason]))
         made.report = replace(report, reason=words)
         return made
+
+    @property
+    def held_bytes(self) -> int:
+        return solver_budget(self.place)
 
     def solve(self, B: Tensor) -> Tensor:
         return self.solve_with_report(B)[0]

@@ -106,7 +106,7 @@ class LaplacePosterior:
         """X in parts for which k(X, D) and what is made of it fit the budget, beside the matrices of the mode."""
         n, outputs = self.weights.shape
         held = 8 * n**2 * (2 if outputs == 1 else outputs + 2)
-        return tiles_of(X, n, 3 + 2 * outputs, held, self.place)
+        return tiles_of(X, n, 3 + (2 if outputs == 1 else 4 * outputs), held, self.place)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_curvature": None}

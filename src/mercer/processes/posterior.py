@@ -34,10 +34,10 @@ def tiles_of(X: Points, n: int, copies: int, held: int, place: Placement) -> Ite
     require(row, budget, f"the covariance of one point with {n:,} rows")
     largest = LARGEST_TILE * (GPU_TILE if place.device.type == "cuda" else 1)
     room = budget - held
-    if room < largest:
-        give_back()
     size = max(min(room // 2, largest) // row, min(LEAST_ROWS, budget // row))  # tiles of the kernel take the rest
     for start in range(0, len(X), size):
+        if room < largest:
+            give_back()
         yield X.take(slice(start, start + size))
 
 

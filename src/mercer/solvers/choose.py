@@ -28,7 +28,7 @@ MANY_LANDMARKS = 4096
 NYSTROM_MATRICES = {"nystrom": 7, "falkon": 6}
 """m x m float64 matrices at the peak of a fit on m landmarks."""
 
-MATRIX_SHARE = 0.6
+MATRIX_SHARE = 0.45
 """Of a memory budget, for these matrices; the rest is for kernel values at some rows and what is made of them."""
 
 

@@ -15,7 +15,7 @@ from mercer.solvers.decompose import eigvalsh, not_finite
 FIRST_JITTER = {torch.float64: 1e-10, torch.float32: 1e-6}
 LARGEST_JITTER = 1e-4
 LARGEST_EXPLAINED = 3000  # rows up to which a failure is explained by the smallest eigenvalue
-INVERSE_BLOCK = {"cpu": 512, "cuda": 4096}
+INVERSE_BLOCK = {"cpu": 256, "cuda": 4096}
 PANEL = 4096
 
 

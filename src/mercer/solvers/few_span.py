@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.blocks import rows_at_once
-from mercer.core.memory import resolve_budget
+from mercer.core.memory import give_back, resolve_budget
 from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.decompose import eigh_in_place
 from mercer.solvers.error_bound import ENTRIES
@@ -72,6 +72,7 @@ class FewSpan:
         spare = (
             budget - 8 * MATRICES * m**2 - ROW_PARTS * min(8 * m * rows_at_once(m, first.device), budget / PART_SHARE)
         )
+        give_back()
         span = cls(blocks, basis, n, all_weights, None, basis, rounding, spare)
         values, vectors = eigh_in_place(span.gram(torch.ones(n).to(basis)), "The kernel at the landmarks")
         span.spectrum, span.basis = values.clamp(min=0.0), basis @ vectors

@@ -26,8 +26,8 @@ REFINABLE = 1e-2  # a residual above this says that float32 has no digits left t
 COLUMN_ARRAYS = 14  # of the length of a column, alive in an iteration
 TARGET_ARRAYS = 4  # of the shape of the right-hand sides, alive in a fit
 LEAST_SHARE = 4  # one of so many parts of the budget is for the columns, whatever the preconditioner takes
-FACTOR_SHARE = 0.8  # of the budget, for a factor and the columns that are being made
-BEING_MADE = 3  # blocks of such columns: rows of the matrix, those accepted, and what is left of them
+FACTOR_SHARE = 0.75  # of the budget, for a factor and the columns that are being made
+BEING_MADE = 2  # blocks of such columns: rows of the matrix, and what they are made of
 ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be improved upon
 
 

@@ -17,6 +17,7 @@ from mercer.solvers.system import System
 HOW = ("random", "greedy")
 NOISE = 16  # entries of A - F F^T below this many rounding errors of their row's diagonal count as zero
 LARGEST_BLOCK = 128
+SOLVED_NUMBERS = {"cpu": 2**18, "cuda": 2**25}  # of new columns at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +80,19 @@ def pivoted_cholesky(
         if len(accepted) == 0:
             left[proposed] = 0.0
             continue
-        new = torch.linalg.solve_triangular(corner.to(rows), rows[accepted.to(rows.device)], upper=False)
+        new, after = columns[k : k + len(accepted)], left.clone()
+        torch.index_select(rows, 0, accepted.to(rows.device), out=new)
         chosen = proposed[accepted.to(proposed.device)]
-        after = left - new.square().sum(0)
+        del rows
+        width = max(1, SOLVED_NUMBERS[new.device.type] // len(new))
+        for part, some in zip(new.split(width, dim=1), after.split(width), strict=True):
+            solved = torch.linalg.solve_triangular(corner.to(part), part, upper=False)
+            part.copy_(solved)
+            some.sub_(solved.square_().sum(0))
         if not _is_definite(after, products):
             if k and products.entry_precision > torch.finfo(torch.float64).eps:
                 break  # rounding, which small pivots have magnified: the factor ends before it
             raise _indefinite(after)
-        columns[k : k + len(new)] = new
         left = after
         left[chosen] = 0.0
         left[left <= noise] = 0.0

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.core.memory import give_back
 from mercer.core.results import Solution
 from mercer.data.checkpoint import Checkpoint, State
 from mercer.data.engines import Arrays
@@ -48,6 +49,7 @@ class RunningSums:
         known = None if saved is None else saved[1].get("basis")
         rounding = rounding_of(place.dtype, len(penalty))
         whitener = whitening(penalty, rounding) if known is None else known.to(penalty)
+        give_back()  # what the eigendecomposition took
         functions = Functions(whitener, penalty.diagonal(), torch.finfo(place.dtype).eps, rounding)
         if well_conditioned(whitener) or whitener.shape[1] == 0:
             return cls(basis, basis, penalty, whitener, functions)
