@@ -110,10 +110,10 @@ def test_landmarks_and_features_that_are_given_decide():
 
 
 def test_landmarks_that_do_not_fit_are_refused_with_the_number_that_does():
-    with pytest.raises(MemoryBudgetError, match="At most 3,391 landmarks fit"):
+    with pytest.raises(MemoryBudgetError, match="At most 2,937 landmarks fit"):
         landmark_count(10**6, 10_000, "nystrom", "1GiB", "cpu")
-    assert landmark_count(10**6, 3_391, "nystrom", "1GiB", "cpu") == 3_391
-    assert landmark_count(10**6, None, "nystrom", "64MiB", "cpu") == 847
+    assert landmark_count(10**6, 2_937, "nystrom", "1GiB", "cpu") == 2_937
+    assert landmark_count(10**6, None, "nystrom", "64MiB", "cpu") == 734
     assert landmark_count(20, 10_000, "nystrom", "1GiB", "cpu") == 20
 
 

@@ -25,6 +25,10 @@ ZERO = 1e-12
 PART_NUMBERS = 2**22
 
 
+FEW_MATRICES, ALL_MATRICES = 2.5, 6
+"""Matrices of n x n numbers that are stored for a few directions, and for all of them."""
+
+
 @dataclass(frozen=True, eq=False)
 class KernelProjection:
     r"""Coordinates of k(x, .) along functions :math:`f_s = \sum_i c_{is} k(z_i, \cdot)`, from some origin,
@@ -60,7 +64,7 @@ class KernelProjection:
         """The coordinates (n, q) in float64; products run tile by tile and never store k(x, z)."""
         place = {"device": self.device, "memory_budget": self.memory_budget, "dtype": torch.float64}
         operator = gram(self.kernel, points, self.points, **place)
-        return operator.matmul(self.coef.to(operator.device)) - self.shift.to(operator.device)
+        return operator.matmul(self.coef.to(operator.device)).sub_(self.shift.to(operator.device))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +145,10 @@ def principal_subspace(
     lazy = gram(kernel, X, memory_budget=memory_budget, device=device, dtype=torch.float64)
     wanted = n if count is None else min(count, n)
     budget = resolve_budget(memory_budget, lazy.device)
-    fits = 2.5 * 8 * n * n <= budget
+    fits = (ALL_MATRICES if count is None else FEW_MATRICES) * 8 * n * n <= budget
     if count is None and not fits:
         advice = "Give n_components: the largest eigenvalues need no stored matrix. Or use landmarks."
-        require(3 * 8 * n * n, budget, f"all eigenvectors of {n:,} rows", advice)
+        require(ALL_MATRICES * 8 * n * n, budget, f"all eigenvectors of {n:,} rows", advice)
     operator: Any = Stored(lazy._dense(), lazy.given) if fits else lazy
     centred = Centred(operator) if center else operator
     scale = n * float(centred.means.abs().max()) if center else 0.0

@@ -60,12 +60,12 @@ def mean_softmax(mean: Tensor, covariance: Tensor) -> Tensor:
     root = H.mT @ spread @ directions.mT
     z = normal_points(t - 1).to(mean)
     batch = max(1, LARGEST_BATCH[mean.device.type] // z.shape[1])
-    parts = []
+    found = torch.empty_like(mean)
     for start in range(0, len(mean), batch):
         rows = slice(start, start + batch)
         f = root[rows] @ z
-        parts.append(torch.softmax(f.add_(mean[rows].unsqueeze(2)), dim=1).mean(2))
-    return torch.cat(parts)
+        found[rows] = torch.softmax(f.add_(mean[rows].unsqueeze(2)), dim=1).mean(2)
+    return found
 
 
 def contrasts(t: int) -> Tensor:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from mercer.core.blocks import new_matrix
 from mercer.solvers.factor import Factor, factorise
 from mercer.solvers.joint_inverse import JointInverse
 
@@ -138,8 +139,7 @@ def _identity_plus(root: Tensor, K: Tensor) -> Factor:
     """The factor of I + D^1/2 K D^1/2, where `root` is the diagonal of D^1/2 as a column."""
 
     def make() -> Tensor:
-        B = root * K
-        B *= root.mT
+        B = torch.mul(root, K, out=new_matrix(len(K), len(K), K.dtype, K.device)).mul_(root.mT)
         B.diagonal().add_(1.0)
         return B
 

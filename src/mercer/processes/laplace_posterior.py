@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values
-from mercer.core.memory import require, resolve_budget
+from mercer.core.memory import give_back, require, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DiagonalPair
@@ -22,6 +22,9 @@ from mercer.processes.laplace import Labels, find_mode, prior_covariance
 from mercer.processes.methods import TILES
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import tiles_of
+
+AVERAGED_ROWS = 1024
+"""Points whose probabilities are averaged at a time."""
 
 
 class LaplacePosterior:
@@ -92,6 +95,7 @@ class LaplacePosterior:
             covariance.diagonal(dim1=1, dim2=2).clamp_(min=0.0)
             covariances.append(covariance)
         mean, covariance = torch.cat(means), torch.cat(covariances)
+        give_back()  # what the tiles took
         return checked_values(mean, "Latent means"), checked_values(covariance, "Latent variances")
 
     def probabilities(self, X: Points) -> Tensor:
@@ -99,14 +103,16 @@ class LaplacePosterior:
         mean, covariance = self.latent(X)
         if self.n_classes > 2:
             return mean_softmax(mean, covariance)
-        variance = covariance[:, 0]
-        return torch.cat([mean_sigmoid(-mean, variance), mean_sigmoid(mean, variance)], dim=1)
+        found = mean.new_empty(len(mean), 2)
+        for p, m, variance in zip(*(values.split(AVERAGED_ROWS) for values in (found, mean, covariance)), strict=True):
+            p[:, :1], p[:, 1:] = mean_sigmoid(-m, variance[:, 0]), mean_sigmoid(m, variance[:, 0])
+        return found
 
     def _tiles(self, X: Points) -> Iterator[Points]:
         """X in parts for which k(X, D) and what is made of it fit the budget, beside the matrices of the mode."""
         n, outputs = self.weights.shape
         held = 8 * n**2 * (2 if outputs == 1 else outputs + 2)
-        return tiles_of(X, n, 3 + (2 if outputs == 1 else 4 * outputs), held, self.place)
+        return tiles_of(X, n, 3 + (2 if outputs == 1 else 6 * outputs), held, self.place)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_curvature": None}

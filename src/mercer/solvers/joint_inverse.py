@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from mercer.solvers.factor import cholesky
+from mercer.core.blocks import new_matrix
+from mercer.solvers.factor import factorise_in_place, failure, solve_factored
 
 LEAST = 1e-10
 """Of the largest curvature: smaller ones are raised to it, since they are divided by."""
@@ -55,15 +57,16 @@ class JointInverse:
         n, t = D.shape
         D = D.clamp(min=LEAST * float(D.max()))
         roots = D.sqrt().T.unsqueeze(2)
-        inverses, total, B = K.new_empty(t, n, n), K.new_zeros(n, n), torch.empty_like(K)
+        inverses = new_matrix(t * n, n, K.dtype, K.device).view(t, n, n)
+        total, B = new_matrix(n, n, K.dtype, K.device).zero_(), new_matrix(n, n, K.dtype, K.device)
         log_det = -float(D.sum(1).log().sum())
         for root, inverse in zip(roots, inverses, strict=True):
             torch.mul(K, root, out=B).mul_(root.mT).diagonal().add_(1.0)
-            L = cholesky(B, WHAT, ADVICE)
-            torch.cholesky_inverse(L, out=inverse.mT)
-            total.add_(torch.mul(inverse, root, out=B).mul_(root.mT))
+            L = _factor(B, lambda root=root: _weighted(K, root) + torch.eye(n).to(K))  # type: ignore[misc]
             log_det += _log_det(L)
-        L = cholesky(total, WHAT, ADVICE)
+            torch.cholesky_inverse(L, out=inverse.mT)
+            total.add_(torch.mul(inverse, root, out=B).mul_(root.mT))  # in the memory of L
+        L = _factor(total, lambda: _weighted(inverses, roots).sum(0))
         return cls(D, roots, inverses, L, log_det + _log_det(L))
 
     def own(self, V: Tensor) -> Tensor:
@@ -73,7 +76,7 @@ class JointInverse:
     def reduce(self, V: Tensor) -> Tensor:
         """R V for V of shape (t, n, q)."""
         own = self.own(V)
-        return own - self.own(torch.cholesky_solve(own.sum(0), self.L))
+        return own - self.own(solve_factored(self.L, own.sum(0)))
 
     def weigh(self, V: Tensor) -> Tensor:
         """H V for V of shape (t, n, q)."""
@@ -85,6 +88,17 @@ class JointInverse:
         if B.ndim == 2:
             return torch.linalg.solve_triangular(self.L, B, upper=False)
         return torch.stack([self.half_solve(one) for one in B])  # as one, each would have a copy of L
+
+
+def _factor(matrix: Tensor, made_again: Callable[[], Tensor]) -> Tensor:
+    """The Cholesky factor, in the memory of the matrix."""
+    if not factorise_in_place(matrix):
+        raise failure(made_again(), f"{WHAT} is not positive definite", WHAT, ADVICE)
+    return matrix.mT
+
+
+def _weighted(K: Tensor, root: Tensor) -> Tensor:
+    return root * K * root.mT
 
 
 def _log_det(L: Tensor) -> float:
