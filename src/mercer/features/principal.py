@@ -25,7 +25,7 @@ ZERO = 1e-12
 PART_NUMBERS = 2**22
 
 
-FEW_MATRICES, ALL_MATRICES = 2.5, 6
+FEW_MATRICES, ALL_MATRICES = 2.5, 7
 """Matrices of n x n numbers that are stored for a few directions, and for all of them."""
 
 

@@ -28,7 +28,7 @@ COLUMNS = 64
 """Right-hand sides that share a product."""
 
 
-SOLVER_SHARE = 0.6
+SOLVER_SHARE = 0.5
 """Of the memory budget, for the solver; the rest is for the right-hand sides."""
 
 
@@ -50,6 +50,7 @@ class IterativePosterior(Posterior):
     References: Gibbs and MacKay, *Efficient implementation of Gaussian processes*, 1997; Wang, Pleiss, Gardner, Tyree,
     Weinberger and Wilson, *Exact Gaussian processes on a million data points*, 2019.
 
+    >>> from mercer.core.arrays import Points
     >>> from mercer.kernels import Gaussian
     >>> from mercer.processes.means import ZeroMean
     >>> place = Placement(torch.device("cpu"), torch.float64)

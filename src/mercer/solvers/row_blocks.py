@@ -24,9 +24,8 @@ BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
 """Rows of a block, by device: a GPU needs more of them to be kept busy."""
 
 PART_SHARE = 10
-TARGET_SHARE = 4
 """One of so many parts of a memory budget holds kernel values, which may be there three times, weighted and in
-another basis; and one of so many the products with all targets."""
+another basis; another one the products with all targets."""
 
 TARGET_ARRAYS = 4
 """Numbers for each row and target while a block is multiplied."""
@@ -162,7 +161,7 @@ class RowBlocks:
         A power of two, so that a little more or less free memory does not change the order of the sums.
         """
         budget = resolve_budget(self.options.get("memory_budget"), self._device)
-        rows = budget // (TARGET_SHARE * TARGET_ARRAYS * 8 * max(1, self.targets.shape[1]))
+        rows = budget // (PART_SHARE * TARGET_ARRAYS * 8 * max(1, self.targets.shape[1]))
         return max(LEAST_ROWS, 1 << rows.bit_length() >> 1)
 
     @property
