@@ -23,9 +23,10 @@ class ScoreMixin:
         true, found, weight = on_host(y), on_host(self.predict(X)), on_host(sample_weight)
         if is_classifier(self):
             return float(accuracy_score(true, found, sample_weight=weight))
+        true, found = np.asarray(true), np.asarray(found)
         size = np.abs(found).max(initial=0.0)
         unit = 2.0 ** np.frexp(size)[1] if size > HUGE else 1.0  # R^2 knows no unit
-        return float(r2_score(true if unit == 1.0 else np.asarray(true) / unit, found / unit, sample_weight=weight))
+        return float(r2_score(true if unit == 1.0 else true / unit, found / unit, sample_weight=weight))
 
 
 def on_host(values: Any) -> Any:
