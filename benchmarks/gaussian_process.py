@@ -64,7 +64,7 @@ def reference(names: tuple[str, ...] = tuple(REFERENCE)) -> bool:
             mean="zero",
             noise=given.noise**2,
             method="exact",
-            optimize=False,
+            tune=False,
             standardize=False,
         )
         started = time.perf_counter()

@@ -101,7 +101,7 @@ def parity(small: bool) -> None:
         return
     kernel = signal * Matern(1.5, tuple(lengths))
     model = GaussianProcessRegressor(
-        kernel, mean="zero", noise=noise, optimize=False, standardize=False, device=DEVICE, dtype="float64"
+        kernel, mean="zero", noise=noise, tune=False, standardize=False, device=DEVICE, dtype="float64"
     ).fit(data.X.astype(np.float64), data.y.astype(np.float64))
     mean, std = model.predict(data.X_test.astype(np.float64), return_std=True)
     print(
@@ -172,7 +172,7 @@ def fit_and_predict(data: Split, method: str, intervals: bool = False, n_learn: 
         f"{peak()}; "
         f"noise {model.noise_:.2e}, evidence {model.log_marginal_likelihood_ / len(data.y):.4f} a row; "
         f"{found.evaluations} evaluations in the last stage, {found.message}; {model._fit.posterior.report}; "
-        f"mean {model.report_.as_dict()['mean']}",
+        f"mean {model.report().as_dict()['mean']}",
         flush=True,
     )
     return score
@@ -189,7 +189,7 @@ def large(small: bool) -> None:
     kernel = Matern(1.5, 0.06)
     budget = "40MiB" if small else None
     model = GaussianProcessRegressor(
-        kernel, mean="zero", noise=0.1, optimize=False, method="iterative", device=DEVICE, memory_budget=budget
+        kernel, mean="zero", noise=0.1, tune=False, method="iterative", device=DEVICE, memory_budget=budget
     )
     started = time.perf_counter()
     model.fit(data.X, data.y)

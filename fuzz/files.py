@@ -38,9 +38,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "ridge, features": lambda: mercer.KernelRidge("matern32", n_features=6).fit(ROWS, TARGET, np.arange(12.0)),
     "ridge, pcg": lambda: mercer.KernelRidge("matern52", solver="pcg").fit(ROWS.astype(np.float32), TARGET),
     "process": lambda: mercer.GaussianProcessRegressor("gaussian", max_iter=5).fit(ROWS, BOTH),
-    "process, sgpr": lambda: mercer.GaussianProcessRegressor(KERNEL, method="sgpr", optimize=False).fit(ROWS, TARGET),
+    "process, sgpr": lambda: mercer.GaussianProcessRegressor(KERNEL, method="sgpr", tune=False).fit(ROWS, TARGET),
     "process, iterative": lambda: mercer.GaussianProcessRegressor(
-        KERNEL, method="iterative", optimize=False, noise=np.full(12, 0.1), mean="linear"
+        KERNEL, method="iterative", tune=False, noise=np.full(12, 0.1), mean="linear"
     ).fit(ROWS, TARGET),
     "process classifier": lambda: mercer.GaussianProcessClassifier(KERNEL, max_iter=5).fit(ROWS, CLASSES),
     "classifier": lambda: mercer.KernelClassifier("gaussian", alpha="auto").fit(ROWS, CLASSES),

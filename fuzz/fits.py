@@ -286,7 +286,7 @@ LOSS = {
 }
 PROCESS = {
     "n_restarts": (0, 1),
-    "optimize": (False, True),
+    "tune": (False, True),
     "standardize": (True, False),
     "max_iter": (10, 100),
     **COMMON,
@@ -316,7 +316,7 @@ FAMILIES = (
             "method": ("auto", "exact", "iterative", "sgpr"),
             "noise": ("learn", 0.1, 1e-3, 1e-10, 0.0),
             "mean": ("constant", "zero", "linear", 1.5, "auto"),
-            "n_inducing": (None, 3, 20),
+            "n_landmarks": (None, 3, 20),
             "n_learn": (None, 5, 30),
             "bounds": (None, None, {"noise": (1e-3, 1.0)}, {"noise": "fixed"}),
             **PROCESS,

@@ -19,7 +19,7 @@ from mercer.files.persistence import load
 from mercer.functions import RKHSFunction
 from mercer.operators import gram
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",

@@ -47,7 +47,7 @@ def interrupted(x, z):
 def test_an_earlier_fit_survives_one_that_fails(model, target, use):
     kernel = model.kernel
     model.fit(X, target)
-    expected, report = getattr(model, use)(NEW), str(model.report_)
+    expected, report = getattr(model, use)(NEW), str(model.report())
     attempts = [(X, None if target is None else target[:3], model.kernel), (np.full((5, 3), np.nan), target, kernel)]
     for rows, labels, other in [*attempts[target is None :], (X[:20], target, Callable(interrupted))]:
         model.set_params(kernel=other)
@@ -55,7 +55,7 @@ def test_an_earlier_fit_survives_one_that_fails(model, target, use):
             model.fit(rows, None if labels is None else labels[: len(rows)])
         model.set_params(kernel=kernel)
         np.testing.assert_array_equal(getattr(model, use)(NEW), expected)
-        assert str(model.report_) == report
+        assert str(model.report()) == report
 
 
 def test_a_first_fit_that_fails_leaves_nothing():

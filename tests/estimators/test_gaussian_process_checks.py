@@ -7,7 +7,7 @@ from mercer.kernels import Gaussian
 
 ESTIMATORS = [
     GaussianProcessRegressor(n_restarts=0),
-    GaussianProcessRegressor(Gaussian(1.0), mean="zero", noise=0.1, optimize=False),
+    GaussianProcessRegressor(Gaussian(1.0), mean="zero", noise=0.1, tune=False),
 ]
 
 

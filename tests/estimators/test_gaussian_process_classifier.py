@@ -28,7 +28,7 @@ KERNEL = 2.3 * Matern(2.5, (0.9, 0.6))
 
 
 def fixed(kernel=KERNEL, **settings):
-    return GaussianProcessClassifier(kernel, optimize=False, **settings)
+    return GaussianProcessClassifier(kernel, tune=False, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_strings_are_classified():
 
 def test_what_was_learned_predicts_the_same_when_given(iris):
     model = GaussianProcessClassifier(n_restarts=0).fit(*iris)
-    again = GaussianProcessClassifier(model.kernel_, optimize=False).fit(*iris)
+    again = GaussianProcessClassifier(model.kernel_, tune=False).fit(*iris)
     np.testing.assert_allclose(again.predict_proba(iris[0]), model.predict_proba(iris[0]), atol=1e-10)
     assert model.log_marginal_likelihood(model.kernel_) == pytest.approx(model.log_marginal_likelihood_, abs=1e-9)
     assert model.log_marginal_likelihood() > model.log_marginal_likelihood(1.0 * Gaussian(1.0))
@@ -180,7 +180,7 @@ def test_the_units_of_the_features_do_not_matter():
 def test_bounds_and_priors_hold():
     model = GaussianProcessClassifier(n_restarts=0, bounds={"factor": (0.5, 2.0)}).fit(X, y)
     assert model.kernel_.factor == pytest.approx(2.0)
-    assert "factor is at its upper bound" in str(model.report_)
+    assert "factor is at its upper bound" in str(model.report())
     prior = GaussianProcessClassifier(n_restarts=0, priors={"factor": LogNormal(1.0, 0.1)}).fit(X, y)
     assert prior.kernel_.factor < 1.5
 
@@ -199,10 +199,10 @@ def test_the_same_seed_gives_the_same_model():
 
 def test_labels_without_pattern_and_irrelevant_features_are_named():
     coins = np.random.default_rng(1).integers(0, 2, size=60)
-    assert "the features say little" in str(GaussianProcessClassifier(n_restarts=0).fit(X, coins).report_)
+    assert "the features say little" in str(GaussianProcessClassifier(n_restarts=0).fit(X, coins).report())
     wide = np.c_[X, np.random.default_rng(2).normal(size=(60, 1))]
     model = GaussianProcessClassifier(n_restarts=0, max_iter=200).fit(wide, wide[:, 0] > 0.5)
-    assert "irrelevant" in str(model.report_)
+    assert "irrelevant" in str(model.report())
 
 
 # Awkward data
@@ -220,13 +220,13 @@ def test_a_class_with_one_member_constant_columns_and_equal_rows_have_an_answer(
         warnings.simplefilter("error")
         model = GaussianProcessClassifier(n_restarts=0).fit(rows, labels)
         assert np.isfinite(model.predict_proba(rows)).all()
-    assert "one row only: class c" in str(model.report_)
+    assert "one row only: class c" in str(model.report())
     assert fixed(25.0 * Gaussian(1.0)).fit(rows, labels).predict(rows).tolist() == labels
 
 
-@pytest.mark.parametrize("optimize", [True, False])
-def test_equal_rows_with_different_labels_are_undecided(optimize):
-    model = GaussianProcessClassifier(4.0 * Gaussian(1.0), optimize=optimize, n_restarts=0)
+@pytest.mark.parametrize("tune", [True, False])
+def test_equal_rows_with_different_labels_are_undecided(tune):
+    model = GaussianProcessClassifier(4.0 * Gaussian(1.0), tune=tune, n_restarts=0)
     model.fit(np.zeros((4, 1)), [0, 1, 0, 1])
     np.testing.assert_allclose(model.predict_proba([[0.0]]), 0.5, atol=1e-9)
 
@@ -245,14 +245,14 @@ def test_separable_classes_stay_finite(classes):
         wide = fixed(1e6 * Gaussian(0.3)).fit(rows, labels)
     mean, _ = wide.latent_mean_and_variance(rows)
     assert np.array_equal(mean > 0 if classes == 2 else mean.argmax(1), labels)
-    assert "far too careful" in str(wide.report_)
+    assert "far too careful" in str(wide.report())
 
 
 def test_a_mode_that_rounding_hides_is_a_warning_and_a_line_in_the_report():
     rows, labels = np.linspace(0, 1, 36).reshape(-1, 1), np.repeat(np.arange(3), 12)
     with pytest.warns(ConvergenceWarning, match="NOT CONVERGED"):
         model = fixed(1e12 * Gaussian(0.3)).fit(rows, labels)
-    assert "variance may be too large" in str(model.report_)
+    assert "variance may be too large" in str(model.report())
 
 
 def test_five_hundred_features_and_two_rows():
@@ -309,7 +309,7 @@ def test_a_saved_model_comes_back_whole(kind, tmp_path, iris):
     np.testing.assert_allclose(np.asarray(again.predict_proba(new)), np.asarray(model.predict_proba(new)), atol=1e-12)
     assert np.array_equal(again.predict(new), model.predict(new))
     assert again.classes_.dtype == model.classes_.dtype
-    assert str(again.report_) == str(model.report_)
+    assert str(again.report()) == str(model.report())
     assert again.kernel_ == model.kernel_
     pickled = pickle.loads(pickle.dumps(model))
     np.testing.assert_allclose(np.asarray(pickled.predict_proba(new)), np.asarray(model.predict_proba(new)), atol=1e-12)

@@ -7,7 +7,7 @@ from mercer.kernels import Gaussian
 
 ESTIMATORS = [
     GaussianProcessClassifier(n_restarts=0, max_iter=5),
-    GaussianProcessClassifier(4.0 * Gaussian(1.0), optimize=False),
+    GaussianProcessClassifier(4.0 * Gaussian(1.0), tune=False),
 ]
 
 

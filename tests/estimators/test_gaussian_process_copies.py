@@ -47,7 +47,7 @@ def test_the_mean_function_is_chosen_without_copies():
 def test_one_record_entered_several_times_teaches_nothing(count):
     model = learned([[1.0]] * count, [2.0] * count)
     assert model.optimum_ is None
-    assert "one row teaches nothing" in model.report_.as_dict()["learning"]
+    assert "one row teaches nothing" in model.report().as_dict()["learning"]
     assert model.predict([[5.0]], return_std=True)[1][0] > 1.0
 
 

@@ -19,12 +19,12 @@ KERNEL = 1.2 * Matern(2.5, (1.0, 2.0, 0.5))
 
 MODELS = {
     "learned": (GaussianProcessRegressor(n_restarts=0, max_iter=5), X, y),
-    "fixed": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False), X, y),
-    "linear mean": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, mean="linear"), X, y),
-    "line chosen": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, mean="auto"), X, y + 50 * X[:, 0]),
-    "constant chosen": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, mean="auto"), X, y),
-    "given mean": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, mean=2.0), X, y),
-    "noise of rows": (GaussianProcessRegressor(KERNEL, noise=np.linspace(0.1, 1, 30), optimize=False), X, y),
+    "fixed": (GaussianProcessRegressor(KERNEL, noise=0.1, tune=False), X, y),
+    "linear mean": (GaussianProcessRegressor(KERNEL, noise=0.1, tune=False, mean="linear"), X, y),
+    "line chosen": (GaussianProcessRegressor(KERNEL, noise=0.1, tune=False, mean="auto"), X, y + 50 * X[:, 0]),
+    "constant chosen": (GaussianProcessRegressor(KERNEL, noise=0.1, tune=False, mean="auto"), X, y),
+    "given mean": (GaussianProcessRegressor(KERNEL, noise=0.1, tune=False, mean=2.0), X, y),
+    "noise of rows": (GaussianProcessRegressor(KERNEL, noise=np.linspace(0.1, 1, 30), tune=False), X, y),
     "several targets": (GaussianProcessRegressor(n_restarts=0, max_iter=3), X, np.c_[y, 9 * y[::-1]]),
     "tied": (GaussianProcessRegressor(n_restarts=0, max_iter=3), X[:9], y[:9]),
     "composed": (
@@ -44,9 +44,9 @@ MODELS = {
         X,
         y,
     ),
-    "torch": (GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False), torch.tensor(X), torch.tensor(y)),
+    "torch": (GaussianProcessRegressor(KERNEL, noise=0.1, tune=False), torch.tensor(X), torch.tensor(y)),
     "names": (
-        GaussianProcessRegressor(Subspace(Gaussian(), ["b"]), noise=0.1, optimize=False),
+        GaussianProcessRegressor(Subspace(Gaussian(), ["b"]), noise=0.1, tune=False),
         pd.DataFrame(X, columns=["a", "b", "c"]),
         y,
     ),
@@ -71,7 +71,7 @@ def test_a_saved_model_comes_back_whole(tmp_path, name):
     assert again.kernel_ == model.kernel_
     np.testing.assert_array_equal(again.noise_, model.noise_)
     assert again.log_marginal_likelihood_ == model.log_marginal_likelihood_
-    assert str(again.report_) == str(model.report_)
+    assert str(again.report()) == str(model.report())
     assert str(again) == str(model) or name in ("noise of rows", "bounds and priors")
     np.testing.assert_allclose(again.loo().mean, model.loo().mean, rtol=1e-10)
     np.testing.assert_allclose(again.sample_functions(2)(new), model.sample_functions(2)(new), rtol=1e-9, atol=1e-9)
@@ -82,7 +82,7 @@ def test_a_saved_model_comes_back_whole(tmp_path, name):
 
 def test_a_model_of_strings_comes_back(tmp_path):
     words = ["ACGT", "AACC", "GGTT", "ACAC"]
-    model = GaussianProcessRegressor(Spectrum(2), noise=0.1, optimize=False).fit(words, [1.0, 2.0, 3.0, 4.0])
+    model = GaussianProcessRegressor(Spectrum(2), noise=0.1, tune=False).fit(words, [1.0, 2.0, 3.0, 4.0])
     model.save(tmp_path / "m.safetensors")
     np.testing.assert_allclose(load(tmp_path / "m.safetensors").predict(words), model.predict(words))
 
@@ -125,7 +125,7 @@ def test_python_functions_are_refused_before_anything_is_written(tmp_path, setti
 )
 def test_hostile_content_in_a_valid_file_is_refused(tmp_path, spoil):
     path = tmp_path / "m.safetensors"
-    GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False).fit(X, y).save(path)
+    GaussianProcessRegressor(KERNEL, noise=0.1, tune=False).fit(X, y).save(path)
     name, meta, arrays = read_model(path, {"GaussianProcessRegressor"})
     spoil(meta, arrays)
     write_model(path, name, meta, arrays)
@@ -138,8 +138,8 @@ def test_hostile_content_in_a_valid_file_is_refused(tmp_path, spoil):
 def test_a_file_holds_the_mean_that_was_fitted(tmp_path, fitted, later):
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = GaussianProcessRegressor(mean=fitted, n_restarts=0).fit(X, 5 + np.sin(X[:, 0]))
-    expected, report = model.predict(X), str(model.report_)
+    expected, report = model.predict(X), str(model.report())
     model.set_params(mean=later).save(tmp_path / "model")
     loaded = mercer.load(tmp_path / "model")
     np.testing.assert_allclose(loaded.predict(X), expected, rtol=1e-12)
-    assert str(model.report_) == str(loaded.report_) == report
+    assert str(model.report()) == str(loaded.report()) == report

@@ -78,7 +78,7 @@ def test_ordinary_data_of_four_hundred_rows_are_learned(method, kind, kernel):
 def test_with_nothing_left_to_learn_the_process_is_the_one_given(method, bounds, mean):
     model = learned(method, X, Y, Gaussian(2.0), noise=0.1, bounds={"length_scale": bounds}, mean=mean)
     fitted = model._fit.posterior.mean_function.mean
-    given = learned(method, X, Y, Gaussian(2.0), noise=0.1, optimize=False, mean=fitted)
+    given = learned(method, X, Y, Gaussian(2.0), noise=0.1, tune=False, mean=fitted)
     assert model.optimum_ is None
     assert repr(model.kernel_) == repr(Gaussian(2.0))
     np.testing.assert_array_equal(model.predict(X), given.predict(X))
@@ -89,7 +89,7 @@ def test_with_nothing_left_to_learn_the_process_is_the_one_given(method, bounds,
 def test_a_classifier_with_nothing_left_to_learn_is_the_one_given(classes, bounds):
     labels = np.digitize(X[:, 0], [0.0, 0.5][: classes - 1])
     model = GaussianProcessClassifier(Gaussian(2.0), bounds={"length_scale": bounds}).fit(X, labels)
-    given = GaussianProcessClassifier(Gaussian(2.0), optimize=False).fit(X, labels)
+    given = GaussianProcessClassifier(Gaussian(2.0), tune=False).fit(X, labels)
     assert model.optimum_ is None
     np.testing.assert_array_equal(model.predict_proba(X), given.predict_proba(X))
 
@@ -100,8 +100,8 @@ SIZES = [2.0**332, 2.0**-332, 2.0**460]  # near 1e100, 1e-100 and 1e138
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_unit_of_y_does_not_matter(method, size):
-    one = learned(method, X, Y, 0.5 * Gaussian(1.0), noise=0.01, optimize=False)
-    other = learned(method, X, size * Y, 0.5 * size**2 * Gaussian(1.0), noise=0.01 * size**2, optimize=False)
+    one = learned(method, X, Y, 0.5 * Gaussian(1.0), noise=0.01, tune=False)
+    other = learned(method, X, size * Y, 0.5 * size**2 * Gaussian(1.0), noise=0.01 * size**2, tune=False)
     (mean, std), (large, wide) = (model.predict(X, return_std=True) for model in (one, other))
     np.testing.assert_allclose(large / size, mean, rtol=0, atol=1e-8)
     np.testing.assert_allclose(wide / size, std, rtol=1e-6)
@@ -118,7 +118,7 @@ def test_what_is_learned_follows_the_unit_of_y(method, size):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("offset", [1e6, 1e8])
 def test_a_large_constant_in_y_changes_nothing_else(method, offset):
-    settings = {"noise": 1e-3, "optimize": False}
+    settings = {"noise": 1e-3, "tune": False}
     one, other = learned(method, X, Y, **settings), learned(method, X, Y + offset, **settings)
     np.testing.assert_allclose(other.predict(X) - offset, one.predict(X), rtol=0, atol=1e-6)
     assert other.log_marginal_likelihood_ == pytest.approx(one.log_marginal_likelihood_, abs=0.1)
@@ -155,7 +155,7 @@ def test_kernels_of_any_size_give_numbers_or_an_error(method, size):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_classifier_with_a_kernel_of_any_size_gives_probabilities(classes, size, recwarn):
     labels = np.digitize(X[:, 0], [0.0, 0.5][: classes - 1])
-    model = GaussianProcessClassifier(size * Gaussian(1.0), optimize=False).fit(X, labels)
+    model = GaussianProcessClassifier(size * Gaussian(1.0), tune=False).fit(X, labels)
     assert np.isfinite(model.predict_proba(X)).all()
     assert model.solver_report_.converged or any(w.category is ConvergenceWarning for w in recwarn)
 
@@ -163,7 +163,7 @@ def test_a_classifier_with_a_kernel_of_any_size_gives_probabilities(classes, siz
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("case", ODD)
 @pytest.mark.parametrize("kernel", ["gaussian", Laplace(1.0), Linear()], ids=["gaussian", "laplace", "linear"])
-@pytest.mark.parametrize("settings", [{}, {"noise": 1e-3, "optimize": False}], ids=["learned", "fixed"])
+@pytest.mark.parametrize("settings", [{}, {"noise": 1e-3, "tune": False}], ids=["learned", "fixed"])
 def test_odd_data_give_what_the_exact_method_does(case, kernel, settings):
     X, y = ODD[case]
     exact, *others = (learned(method, X, y, kernel, **settings) for method in METHODS)
@@ -195,6 +195,6 @@ def test_without_noise_values_are_met_or_an_error_or_report_says_why_not(method,
 
 def test_a_likelihood_that_would_be_rounding_errors_is_an_error():
     with pytest.raises(InputError, match="too small beside y"):
-        learned("sgpr", X, Y, Gaussian(1.0), noise=1e-200, optimize=False)
-    exact, sparse = (learned(m, X, Y, Gaussian(1.0), noise=1e-8, optimize=False) for m in ("exact", "sgpr"))
+        learned("sgpr", X, Y, Gaussian(1.0), noise=1e-200, tune=False)
+    exact, sparse = (learned(m, X, Y, Gaussian(1.0), noise=1e-8, tune=False) for m in ("exact", "sgpr"))
     assert sparse.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, rel=1e-6)

@@ -67,14 +67,14 @@ MODELS = {
     "regressor": (lambda: KernelRegressor(loss="quantile", quantiles=[0.2, 0.8]).fit(X, y), NEW),
     "process": (lambda: GaussianProcessRegressor(n_restarts=0, max_iter=2, **PRIORS).fit(X, y), NEW),
     "process, linear": (
-        lambda: GaussianProcessRegressor(KERNEL, mean="linear", noise=np.linspace(0.1, 1, 12), optimize=False).fit(
+        lambda: GaussianProcessRegressor(KERNEL, mean="linear", noise=np.linspace(0.1, 1, 12), tune=False).fit(
             X, np.c_[y, -y]
         ),
         NEW,
     ),
     "process, sparse": (
         lambda: GaussianProcessRegressor(
-            KERNEL, method="sgpr", n_inducing=4, noise=0.1, optimize=False, priors={"factor": Gamma(2.0, 1.0)}
+            KERNEL, method="sgpr", n_landmarks=4, noise=0.1, tune=False, priors={"factor": Gamma(2.0, 1.0)}
         ).fit(X, y),
         NEW,
     ),
@@ -320,8 +320,8 @@ PLACED = [
     ),
     KernelClassifier(Gaussian(1.0), device="cpu", memory_budget=10**9, verbose=True),
     KernelRegressor(Gaussian(1.0), device="cpu", verbose=True),
-    GaussianProcessRegressor(KERNEL, noise=0.1, optimize=False, device="cpu", verbose=True),
-    GaussianProcessClassifier(KERNEL, optimize=False, device="cpu", verbose=True),
+    GaussianProcessRegressor(KERNEL, noise=0.1, tune=False, device="cpu", verbose=True),
+    GaussianProcessClassifier(KERNEL, tune=False, device="cpu", verbose=True),
     KernelPCA(2, device="cpu", memory_budget="1GiB"),
     MercerDecomposition(2, device="cpu"),
     NystromFeatures(3, device=torch.device("cpu")),

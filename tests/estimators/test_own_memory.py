@@ -48,8 +48,8 @@ MODELS = [
     KernelClassifier("gaussian", solver="nystrom"),
     KernelRegressor("gaussian", loss="huber"),
     KernelRegressor("gaussian", loss="huber", alpha="auto"),
-    *(GaussianProcessRegressor("gaussian", method=m, optimize=False) for m in ("exact", "iterative", "sgpr")),
-    GaussianProcessClassifier("gaussian", optimize=False),
+    *(GaussianProcessRegressor("gaussian", method=m, tune=False) for m in ("exact", "iterative", "sgpr")),
+    GaussianProcessClassifier("gaussian", tune=False),
     KernelPCA(2),
     KernelPCA(2, n_landmarks=40),
     MercerDecomposition(3),
@@ -142,13 +142,13 @@ def test_rows_added_later_and_their_noise_are_the_models_own(kind):
     made = KINDS[kind]
 
     def process(rows, y, noise, more, more_y, more_noise):
-        model = GaussianProcessRegressor("gaussian", noise=noise, optimize=False)
+        model = GaussianProcessRegressor("gaussian", noise=noise, tune=False)
         return model.fit(rows, y).partial_fit(more, more_y, noise=more_noise)
 
     assert_own(process, *map(made, (X[:14], Y[:14], WEIGHTS[:14], X[14:], Y[14:], WEIGHTS[14:])))
 
     def sparse(rows, y, more, more_y):
-        model = GaussianProcessRegressor("gaussian", method="sgpr", optimize=False)
+        model = GaussianProcessRegressor("gaussian", method="sgpr", tune=False)
         return model.fit(rows, y).partial_fit(more, more_y)
 
     assert_own(sparse, *map(made, (X[:14], Y[:14], X[14:], Y[14:])))

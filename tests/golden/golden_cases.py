@@ -246,7 +246,7 @@ def process(X: Any = data.X, y: Any = data.Y[:, 0], **settings: Any) -> Callable
 
 
 def given_process(**settings: Any) -> dict[str, Any]:
-    return {"kernel": 1.5 * k.Matern(2.5, OWN), "noise": 0.1, "optimize": False} | settings
+    return {"kernel": 1.5 * k.Matern(2.5, OWN), "noise": 0.1, "tune": False} | settings
 
 
 def drawn(**settings: Any) -> Callable[[], dict[str, Any]]:
@@ -284,7 +284,7 @@ PROCESS_DATA = {
     "two targets": {"y": data.Y},
     "repeated": {"X": data.X[data.REPEATED]},
 }
-METHODS = {"exact": ("direct", {}), "iterative": ("iterative", {}), "sgpr": ("direct", {"n_inducing": 20})}
+METHODS = {"exact": ("direct", {}), "iterative": ("iterative", {}), "sgpr": ("direct", {"n_landmarks": 20})}
 
 
 def process_cases() -> Iterator[tuple[str, Case]]:
@@ -308,7 +308,7 @@ def process_cases() -> Iterator[tuple[str, Case]]:
         "few": {"n_learn": 30},
         "sum": {"kernel": KERNELS["sum"]},
         "restarts": {"n_restarts": 1},
-        "sgpr": {"method": "sgpr", "n_inducing": 15, "kernel": KERNELS["matern52"]},
+        "sgpr": {"method": "sgpr", "n_landmarks": 15, "kernel": KERNELS["matern52"]},
     }
     for name, settings in learned.items():
         yield f"process learned {name}", Case(process(**({"kernel": "matern52"} | settings)), "learned")
@@ -389,7 +389,7 @@ def loss_cases() -> Iterator[tuple[str, Case]]:
     yield "regressor quantiles", Case(regressor(kernel=KERNELS["laplace"], **quantiles), "iterative")
     for name, y in classes.items():
         given = 4.0 * KERNELS["matern52"]
-        yield f"process classifier {name}", Case(process_classifier(y, kernel=given, optimize=False), "iterative")
+        yield f"process classifier {name}", Case(process_classifier(y, kernel=given, tune=False), "iterative")
         yield f"process classifier learned {name}", Case(process_classifier(y, kernel=given, max_iter=30), "learned")
     yield "process classifier by name", Case(process_classifier(kernel="gaussian"), "learned")
 

@@ -38,4 +38,4 @@ def result(model: Any, name: str) -> Any:
 
 def solver_name(model: Any) -> str:
     """The solver or method that a fitted model was found by."""
-    return model.solver_report_.solver if hasattr(model, "solver_report_") else model._fit.posterior.report.solver
+    return model.solver_report_.solver

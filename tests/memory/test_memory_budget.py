@@ -71,10 +71,10 @@ ALL = ("predict", "predict_proba")
 NAMED = {
     "logistic 3000": Job("KernelClassifier", 3000, {"loss": "logistic"}, 2, ALL, 130 * MiB),
     "logistic 2000": Job("KernelClassifier", 2000, {"loss": "logistic"}, 2, ALL),
-    "process, std": Job("GaussianProcessRegressor", 2500, {"optimize": False}, 0, ("std",)),
+    "process, std": Job("GaussianProcessRegressor", 2500, {"tune": False}, 0, ("std",)),
     "nystrom": Job("KernelRidge", 6000, {"solver": "nystrom", "n_landmarks": landmarks_of("nystrom")}),
     "process of classes": Job(
-        "GaussianProcessClassifier", process_rows(2, BUDGET), {"optimize": False}, 2, ("predict_proba",)
+        "GaussianProcessClassifier", process_rows(2, BUDGET), {"tune": False}, 2, ("predict_proba",)
     ),
 }
 NEAR_THRESHOLDS = {
@@ -106,17 +106,17 @@ NEAR_THRESHOLDS = {
     "huber": Job("KernelRegressor", LOSS_ROWS, {"loss": "huber"}),
     "quantile": Job("KernelRegressor", LOSS_ROWS, {"loss": "quantile"}),
     "iterative": Job(
-        "GaussianProcessRegressor", 4000, {"method": "iterative", "optimize": False}, 0, ("predict", "std")
+        "GaussianProcessRegressor", 4000, {"method": "iterative", "tune": False}, 0, ("predict", "std")
     ),
-    "sgpr": Job("GaussianProcessRegressor", 6000, {"method": "sgpr", "optimize": False}, 0, ("predict", "std", "cov")),
+    "sgpr": Job("GaussianProcessRegressor", 6000, {"method": "sgpr", "tune": False}, 0, ("predict", "std", "cov")),
     "process of 2 classes": Job(
-        "GaussianProcessClassifier", process_rows(2, 300 * MiB), {"optimize": False}, 2, ("predict_proba",), 300 * MiB
+        "GaussianProcessClassifier", process_rows(2, 300 * MiB), {"tune": False}, 2, ("predict_proba",), 300 * MiB
     ),
     "process of 3 classes": Job(
-        "GaussianProcessClassifier", process_rows(3, BUDGET), {"optimize": False}, 3, ("predict_proba",)
+        "GaussianProcessClassifier", process_rows(3, BUDGET), {"tune": False}, 3, ("predict_proba",)
     ),
     "process that learns": Job("GaussianProcessRegressor", 1600, {"n_restarts": 0, "max_iter": 3}, 0, ("predict",)),
-    "process, samples": Job("GaussianProcessRegressor", 1500, {"optimize": False}, 0, ("cov", "samples")),
+    "process, samples": Job("GaussianProcessRegressor", 1500, {"tune": False}, 0, ("cov", "samples")),
     "descent": Job("KernelRidge", 4000, {"solver": "gd", "max_iter": 30}),
     "hinge, nystrom": Job(
         "KernelClassifier", 3000, {"loss": "hinge", "solver": "nystrom", "n_landmarks": landmarks_of("nystrom")}, 2

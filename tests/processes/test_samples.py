@@ -26,7 +26,7 @@ KERNELS = {
 
 
 def model(kernel, noise=0.1):
-    return GaussianProcessRegressor(kernel, mean=0.5, noise=noise, optimize=False)
+    return GaussianProcessRegressor(kernel, mean=0.5, noise=noise, tune=False)
 
 
 def has_moments(samples, mean, cov, bias=0.0):

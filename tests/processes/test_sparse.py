@@ -81,7 +81,7 @@ def test_all_rows_as_inducing_points_give_the_exact_posterior(noise):
 
 def test_the_posterior_is_that_of_the_textbook():
     data, mean = Observations(X, Y[:, :1]), as_mean("zero", X)
-    found = Sparse(PLACE, n_inducing=10).posterior(KERNEL, NOISE, data, mean)
+    found = Sparse(PLACE, n_landmarks=10).posterior(KERNEL, NOISE, data, mean)
     Z = found.Z.values
     Kuu, Kuf, Kxu = KERNEL(Z), KERNEL(Z, VALUES), KERNEL(NEW.values, Z)
     middle = torch.linalg.inv(Kuu + Kuf @ Kuf.T / NOISE)

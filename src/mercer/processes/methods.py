@@ -92,17 +92,17 @@ class MethodOptions:
     Attributes
     ----------
     seed : of probe vectors, pivots and inducing points.
-    n_inducing : number of inducing points, None for the method's own.
+    n_landmarks : number of inducing points, None for the method's own.
     """
 
     seed: int = 0
-    n_inducing: int | None = None
+    n_landmarks: int | None = None
 
 
 METHODS: dict[str, Callable[[Placement, MethodOptions], Method]] = {
     "exact": lambda place, options: Exact(place),
     "iterative": lambda place, options: Iterative(place, seed=options.seed),
-    "sgpr": lambda place, options: Sparse(place, options.n_inducing, options.seed),
+    "sgpr": lambda place, options: Sparse(place, options.n_landmarks, options.seed),
 }
 """The methods by name."""
 

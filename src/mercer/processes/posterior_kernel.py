@@ -30,7 +30,7 @@ class PosteriorKernel(Unary):
 
     >>> from mercer import GaussianProcessRegressor
     >>> from mercer.kernels import Constant
-    >>> model = GaussianProcessRegressor(Constant(1.0), mean="zero", noise=1.0, optimize=False)
+    >>> model = GaussianProcessRegressor(Constant(1.0), mean="zero", noise=1.0, tune=False)
     >>> model.fit([[0.0]], [2.0]).posterior_kernel_([[5.0]])
     array([[0.5]])
     """

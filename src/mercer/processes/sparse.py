@@ -29,13 +29,13 @@ class Sparse:
     Attributes
     ----------
     place : where to compute; in float64 in any case.
-    n_inducing : number of inducing points, None for 500. They are rows that represent the others, chosen for the kernel
+    n_landmarks : number of inducing points, None for 500: rows that represent the others, chosen for the kernel
         at its start while learning, and again for the kernel that was learned.
     seed : of their choice.
     """
 
     place: Placement
-    n_inducing: int | None = None
+    n_landmarks: int | None = None
     seed: int = 0
     name: str = "sgpr"
     gain: float = SMALLEST_GAIN
@@ -70,11 +70,11 @@ class Sparse:
 
     @property
     def _count(self) -> int:
-        if self.n_inducing is None:
+        if self.n_landmarks is None:
             return N_INDUCING
-        if self.n_inducing < 1:
-            raise InputError(f"n_inducing={self.n_inducing!r}: must be an integer >= 1, or None to choose.")
-        return int(self.n_inducing)
+        if self.n_landmarks < 1:
+            raise InputError(f"n_landmarks={self.n_landmarks!r}: must be an integer >= 1, or None to choose.")
+        return int(self.n_landmarks)
 
     @property
     def _in_float64(self) -> Placement:

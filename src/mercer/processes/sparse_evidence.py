@@ -148,14 +148,14 @@ class SparseEvidence:
         hyperparameters: Hyperparameters,
         mean: Mean,
         place: Placement,
-        n_inducing: int,
+        n_landmarks: int,
         seed: int = 0,
     ) -> None:
         self.data, self.hyperparameters, self.mean, self.place = data.to(place.device), hyperparameters, mean, place
         self.shifted = Centring.of(mean, self.data.X, self.data.Y).shifted
         start = hyperparameters.start
         kernel, noise = hyperparameters.kernel_at(start), hyperparameters.noise_at(start)
-        self.Z = inducing_points(kernel, noise, self.data, place, n_inducing, seed)
+        self.Z = inducing_points(kernel, noise, self.data, place, n_landmarks, seed)
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         try:

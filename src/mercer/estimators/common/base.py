@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.errors import MercerError
 from mercer.core.report import Report
 from mercer.estimators.common.parameters import check_parameters
+from mercer.estimators.common.renamed import refuse_old_names, renamed
 from mercer.files.persistence import save
 from mercer.kernels import Kernel, as_kernel
 
@@ -36,6 +37,7 @@ def all_or_nothing(method: Method) -> Method:
     return cast(Method, fit)
 
 
+@renamed(report_="report()")
 class KernelEstimator(BaseEstimator):
     """An estimator with a `kernel` parameter: a `Kernel`, a name or a function of two points."""
 
@@ -43,6 +45,7 @@ class KernelEstimator(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__length_scale=2.0` replaces the frozen kernel by a changed copy."""
+        refuse_old_names(type(self), params)
         inner = {name.removeprefix("kernel__"): value for name, value in params.items() if name.startswith("kernel__")}
         super().set_params(**{name: value for name, value in params.items() if not name.startswith("kernel__")})
         if inner:
@@ -53,11 +56,6 @@ class KernelEstimator(BaseEstimator):
         """Write the fitted model to one safetensors file; `mercer.load(path)` reads it back."""
         check_is_fitted(self)
         save(self, path)
-
-    @property
-    def report_(self) -> Report:
-        """What was done, how well it went and what to worry about."""
-        return self.report()
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""

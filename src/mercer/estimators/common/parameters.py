@@ -133,11 +133,10 @@ RULES: dict[str, Rule | Reader] = {
     "memory_budget": Reader(parse_budget),
     "n_components": _whole(1),
     "n_features": _whole(1),
-    "n_inducing": _whole(1),
     "n_landmarks": _whole(1),
     "n_learn": _whole(2),
     "n_restarts": _whole(0),
-    "optimize": FLAG,
+    "tune": FLAG,
     "pre_image": _one_of("ridge", "fixed_point"),
     "priors": BY_NAME,
     "random_state": Rule(
@@ -147,7 +146,6 @@ RULES: dict[str, Rule | Reader] = {
     ),
     "standardize": FLAG,
     "tol": Rule(_is_number, lambda value: 0 < value < 1, "a number > 0 and < 1"),
-    "tune": FLAG,
     "verbose": _of_kind(lambda value: isinstance(value, numbers.Integral | np.bool_), "True, False or an integer"),
     "weight_scale": SCALE,
 }

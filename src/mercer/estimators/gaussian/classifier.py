@@ -16,6 +16,7 @@ from mercer.core.report import Report
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded
+from mercer.estimators.common.renamed import renamed
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.gaussian.labels_fit import LabelsFit, fit_labels
@@ -31,6 +32,7 @@ from mercer.processes.laplace_posterior import LaplacePosterior
 
 
 @register
+@renamed(optimize="tune")
 class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     r"""Classification with a Gaussian process: probabilities that know where there are no data.
 
@@ -52,7 +54,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     bounds : ranges by name or path, ``{"factor": (0.1, 100.0), "period": "fixed"}``, in the units of the data. By
         default a factor of 1,000 either way from the start, of 100,000 for factors of kernels; the variance of a kernel
         given by name is at most 100, odds of 20,000 to one.
-    optimize : learn hyperparameters, or keep those given.
+    tune : whether to learn hyperparameters; else those given are kept.
     standardize : take start values in units of the deviations of X; else as if they were one already.
     device : "auto", "cpu", "cuda" or a torch device.
     dtype : "float32" or "float64" of kernel values; "auto" is float64.
@@ -70,7 +72,6 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     n_iter_ : iterations of L-BFGS on all rows, at least 1.
     X_fit_ : the training rows.
     solver_report_ : how the mode was found.
-    report_ : what was done and what to worry about.
 
     Notes
     -----
@@ -87,7 +88,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     --------
     >>> from mercer.kernels import Gaussian
     >>> X = np.array([[-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0]])
-    >>> model = GaussianProcessClassifier(4.0 * Gaussian(1.5), optimize=False).fit(X, list("aaabbb"))
+    >>> model = GaussianProcessClassifier(4.0 * Gaussian(1.5), tune=False).fit(X, list("aaabbb"))
     >>> model.predict([[-1.5], [2.5]])
     array(['a', 'b'], dtype='<U1')
     >>> model.predict_proba([[2.0], [50.0]]).round(2)  # far from the data nothing is known
@@ -108,7 +109,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         n_restarts: int = 2,
         priors: Any = None,
         bounds: Any = None,
-        optimize: bool = True,
+        tune: bool = True,
         standardize: bool = True,
         device: Any = "auto",
         dtype: Any = "auto",
@@ -121,7 +122,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         self.n_restarts = n_restarts
         self.priors = priors
         self.bounds = bounds
-        self.optimize = optimize
+        self.tune = tune
         self.standardize = standardize
         self.device = device
         self.dtype = dtype

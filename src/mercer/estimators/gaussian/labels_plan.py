@@ -35,7 +35,7 @@ def plan_labels(settings: LearningSettings, sample: Sample, classes: np.ndarray)
         raise InputError(f"y has one class, {classes.tolist()[0]!r}: a classifier needs at least two classes.")
     place = place_of(settings, sample.seen, budget_left(settings, sample))
     hyper, scales = _start(settings, sample)
-    learns = settings.optimize and hyper.open
+    learns = settings.tune and hyper.open
     check_memory(len(sample), len(classes), learns, place)
     return LabelsPlan(settings, hyper, scales, learns, place, classes)
 

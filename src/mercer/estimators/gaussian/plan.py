@@ -61,11 +61,11 @@ def plan_process(settings: ProcessSettings, sample: Sample) -> ProcessPlan:
     budget = budget_left(settings, sample)
     place, target_scale = place_of(settings, seen, budget), _target_scale(settings, sample.targets)
     data = observations(sample, target_scale, row_noise, place.device)
-    all_rows = not settings.optimize or (settings.n_learn or 0) >= n
+    all_rows = not settings.tune or (settings.n_learn or 0) >= n
     taught = None if all_rows else rows_but_copies(data)
     teaching = data if taught is None else data.take(taught)
     hyper, scales = _start(settings, teaching)
-    learns = settings.optimize and hyper.open and len(teaching) > 1
+    learns = settings.tune and hyper.open and len(teaching) > 1
     by_data = isinstance(settings.mean, str) and settings.mean == "auto"
     mean = None if by_data else as_mean(settings.mean, teaching.X)
     n_taught = min(len(teaching), settings.n_learn or n) if learns else 0
@@ -92,7 +92,7 @@ def method_of(settings: ProcessSettings, name: str, seen: Seen, budget: int | st
     """A method by its name; iterations use the precision of the data, unless one is given."""
     single = name != "exact" and seen.dtype == torch.float32
     place = place_of(settings, seen, budget, torch.float32 if single else torch.float64)
-    return METHODS[name](place, MethodOptions(settings.seed, settings.n_inducing))
+    return METHODS[name](place, MethodOptions(settings.seed, settings.n_landmarks))
 
 
 def place_of(
@@ -107,7 +107,7 @@ def _target_scale(settings: ProcessSettings, targets: Tensor) -> Tensor:
     """What each of several targets is divided by, so that one kernel serves all; of mean square one."""
     t = targets.shape[1]
     fitted = isinstance(settings.mean, str)
-    if t == 1 or not (settings.standardize and settings.optimize and fitted):
+    if t == 1 or not (settings.standardize and settings.tune and fitted):
         return torch.ones(t, dtype=torch.float64)
     spread = targets.std(0, correction=0)
     spread = torch.where(spread > 0, spread, 1.0)

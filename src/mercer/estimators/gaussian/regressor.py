@@ -16,6 +16,7 @@ from mercer.core.report import Report
 from mercer.core.seeding import as_seed
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.renamed import renamed
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_of, with_more
@@ -38,6 +39,7 @@ from mercer.processes.prior_functions import PriorFunctions
 
 
 @register
+@renamed(optimize="tune", n_inducing="n_landmarks")
 class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator):
     r"""Regression with a Gaussian process: predictions with their uncertainty, hyperparameters from the data.
 
@@ -66,14 +68,14 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
     bounds : ranges by name or path, ``{"noise": (1e-4, 1.0), "period": "fixed"}``, in the units of the data. By default
         a factor of 1,000 either way from the start, of 100,000 for the signal and upwards for length scales; the noise
         is between 1e-6 and 10 times the variance of y.
-    optimize : learn hyperparameters, or keep those given.
+    tune : whether to learn hyperparameters; else those given are kept.
     standardize : take start values in units of the deviations of X and y; else as if both had deviation one already.
         Several targets are in addition brought to one size. Everything is reported in the units of the data.
     device : "auto", "cpu", "cuda" or a torch device.
     dtype : "float32" or "float64" of kernel values; "auto" is float64 for the exact method.
     memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
     random_state : seed of restarts, subsets and samples.
-    n_inducing : inducing points of "sgpr".
+    n_landmarks : number of landmarks (inducing points) of "sgpr"; None for 500.
     n_learn : rows whose likelihood the hyperparameters maximise, random ones and their nearest neighbours; None for
         all but those that repeat others in X and y, which would make the noise look small (a number of at least n
         learns from these too). The process is conditioned on all rows in any case. Of very many rows some thousands
@@ -84,15 +86,15 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
     Attributes
     ----------
     kernel_, noise_ : what was learned or given, in the units of the data. A `GaussianProcessRegressor` with these,
-        ``optimize=False`` and the same mean predicts the same. With several targets, they are those of each target
+        ``tune=False`` and the same mean predicts the same. With several targets, they are those of each target
         divided by its `target_scale_`.
     target_scale_ : what each target is divided by so that one kernel serves all, of mean square one; 1 for one target.
     log_marginal_likelihood_ : of the training data.
     optimum_ : the account of the learning, None where nothing was learned.
+    solver_report_ : how the weights of the posterior were found.
     n_iter_ : iterations of L-BFGS on all rows that are learned from, at least 1.
     X_fit_ : the training rows.
     posterior_kernel_ : the covariance of the posterior, a `Kernel`.
-    report_ : what was done and what to worry about.
 
     Notes
     -----
@@ -132,13 +134,13 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         n_restarts: int = 2,
         priors: Any = None,
         bounds: Any = None,
-        optimize: bool = True,
+        tune: bool = True,
         standardize: bool = True,
         device: Any = "auto",
         dtype: Any = "auto",
         memory_budget: Any = None,
         random_state: Any = None,
-        n_inducing: int | None = None,
+        n_landmarks: int | None = None,
         n_learn: int | None = None,
         max_iter: int = 100,
         verbose: bool = False,
@@ -150,13 +152,13 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         self.n_restarts = n_restarts
         self.priors = priors
         self.bounds = bounds
-        self.optimize = optimize
+        self.tune = tune
         self.standardize = standardize
         self.device = device
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.random_state = random_state
-        self.n_inducing = n_inducing
+        self.n_landmarks = n_landmarks
         self.n_learn = n_learn
         self.max_iter = max_iter
         self.verbose = verbose
@@ -212,7 +214,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         elsewhere. "auto" believes the process unless these observations contradict it: where clearly fewer or more of
         them than promised are inside intervals of 50, 80, 90, 95 or 99% (less than 93% or more than 97% for level
         0.95). It always does for `latent`, fewer than 20 rows, and methods without an exact factor; after a call,
-        `report_` says what was found. Rows that have copies do not count as left out. The first calibrated call of a
+        `report()` says what was found. Rows that have copies do not count as left out. The first calibrated call of a
         model costs about as much as one evaluation of its likelihood.
 
         >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0]
@@ -336,6 +338,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
             warn_if_not_converged("GaussianProcessRegressor", posterior.report)
         self._fit, self.kernel_, self.noise_ = fit, posterior.kernel, fit.noise
         self.log_marginal_likelihood_, self.optimum_ = fit.likelihood, fit.optimum
+        self.solver_report_ = posterior.report
         self.n_iter_ = 1 if fit.optimum is None else max(1, len(fit.optimum.history))
         self.target_scale_ = fit.plan.target_scale.cpu().numpy()
         self.X_fit_ = seen.rows_given_back(posterior.data.to(seen.device).X)

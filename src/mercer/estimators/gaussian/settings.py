@@ -27,7 +27,7 @@ class LearningSettings:
     n_restarts: int
     priors: Any
     bounds: Any
-    optimize: bool
+    tune: bool
     standardize: bool
     device: Any
     dtype: Any
@@ -63,7 +63,7 @@ class ProcessSettings(LearningSettings):
     noise: float | None
     row_noise: Tensor | None
     method: str
-    n_inducing: int | None
+    n_landmarks: int | None
     n_learn: int | None
 
     @classmethod
