@@ -105,9 +105,7 @@ NEAR_THRESHOLDS = {
     ),
     "huber": Job("KernelRegressor", LOSS_ROWS, {"loss": "huber"}),
     "quantile": Job("KernelRegressor", LOSS_ROWS, {"loss": "quantile"}),
-    "iterative": Job(
-        "GaussianProcessRegressor", 4000, {"method": "iterative", "tune": False}, 0, ("predict", "std")
-    ),
+    "iterative": Job("GaussianProcessRegressor", 4000, {"method": "iterative", "tune": False}, 0, ("predict", "std")),
     "sgpr": Job("GaussianProcessRegressor", 6000, {"method": "sgpr", "tune": False}, 0, ("predict", "std", "cov")),
     "process of 2 classes": Job(
         "GaussianProcessClassifier", process_rows(2, 300 * MiB), {"tune": False}, 2, ("predict_proba",), 300 * MiB
