@@ -12,7 +12,18 @@ pytest.importorskip("triton")
 from mercer.core.arrays import Points, as_points
 from mercer.core.errors import MercerError, NotTraceable
 from mercer.formula.simplify import reduced
-from mercer.kernels import Gaussian, Kernel, Laplace, Linear, Matern, Periodic, Polynomial, Subspace, from_dict
+from mercer.kernels import (
+    Gaussian,
+    Kernel,
+    Laplace,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    Subspace,
+    from_dict,
+)
 from mercer.operators.backends.fused.grammar import HEADER, checked
 from mercer.operators.backends.fused.layout import layout
 from mercer.operators.backends.fused.profile import profile
@@ -105,6 +116,11 @@ def test_numbers_of_any_size_are_not_part_of_the_text(kernel):
     for text in texts:
         assert checked(text) == text
         assert not re.search(r"\binf\b|\bnan\b", text)
+
+
+def test_a_power_beyond_the_numbers_is_not_fused():
+    with pytest.raises(NotTraceable, match="too large"):
+        text_of(RationalQuadratic(length_scale=1e3, alpha=200.0))
 
 
 def test_the_texts_of_random_compositions_are_what_may_be_run():

@@ -50,3 +50,11 @@ def test_lengths_are_measured_in_parts_and_short_rows_looked_for_among_some(monk
     monkeypatch.setattr(inner, "LOOKED_AT", 10)
     some = ROWS[::6].double().norm(dim=1).sort()[0]
     assert inner._lengths(ROWS) == pytest.approx((float(some[0]), whole[1]))
+
+
+def test_rows_that_overflow_are_left_to_the_check_of_the_result() -> None:
+    far = torch.full((3, 5), torch.inf)
+    for pair in ((far, ROWS), (ROWS, far)):
+        found = inner_scales(*pair)
+        assert found.precision == "featurewise"
+        assert "overflow" in found.note

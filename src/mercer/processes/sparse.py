@@ -65,7 +65,8 @@ class Sparse:
             raise ModelFileError("inducing points are missing, or do not fit the weights")
         if not data.X.is_tensor or Z.shape[1] != data.X.values.shape[1]:
             raise ModelFileError(f"inducing points of shape {tuple(Z.shape)} do not fit the rows")
-        points = Points(Z.to(torch.float64), data.X.names)
+        points = Points(Z.to(self.place.device, torch.float64), data.X.names)
+        data = data.to(self.place.device)
         return SparsePosterior(kernel, noise, data, mean, weights, self._in_float64, report, points)
 
     @property

@@ -44,6 +44,8 @@ def inner_scales(x: Tensor, z: Tensor) -> InnerScales:
     """Decide for two samples, from the lengths of their rows."""
     d = x.shape[1]
     short, long = zip(_lengths(x), _lengths(z), strict=True)
+    if not math.isfinite(max(long)):
+        return InnerScales(1.0, 1.0, math.inf, "featurewise", "inner products feature by feature, since rows overflow")
     left, right = (_power_of_two(LARGEST_NORM / length) for length in long)
     longest = max(left * long[0], right * long[1])
     if min(left * short[0], right * short[1]) ** 2 < LEAST_SQUARE * d:

@@ -136,6 +136,12 @@ class _Writer:
         return self.new(f"{a.name} * {b.name}", number)
 
     def power(self, a: _Value, p: float, *, safe: bool = False) -> _Value:
+        try:
+            return self._power(a, p, safe=safe)
+        except OverflowError:
+            raise NotTraceable(f"a number of the formula is too large, in a power of {p:g}") from None
+
+    def _power(self, a: _Value, p: float, *, safe: bool) -> _Value:
         if a.name is None:
             return _Value(0.0 if safe and a.number == 0 else a.number**p)
         if p == 1.0 or p == 0.0:

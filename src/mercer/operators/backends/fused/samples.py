@@ -140,8 +140,9 @@ class Samples:
         is_exponent = (i, 1.0) in self.text.exponents
         radius = largest / (min(unit, GAUSSIAN_UNIT) if is_exponent else unit)
         tiny = exact and largest < TINY_SQUARE * d
-        if radius > DEEP_RADIUS or tiny or (exact and d <= FEW_FEATURES):
-            if radius > FAST_RADIUS or tiny:
+        far = not radius <= DEEP_RADIUS  # also where rows overflow and nothing can be compared
+        if far or tiny or (exact and d <= FEW_FEATURES):
+            if far or radius > FAST_RADIUS or tiny:
                 self.notes.append(f"direct differences, since R2 = {radius:.3g}")
             return self._differences(statistic, unit, "l2")
         precision, guarded = "fast", exact
