@@ -17,6 +17,7 @@ from mercer import GaussianProcessRegressor, KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Brownian, Constant, Gaussian, Linear, Matern, Spectrum, Subspace, WhiteNoise
+from mercer.plots.places import line_over
 from mercer.processes.calibration import JUDGED, contradicted, credible_width, half_width
 from mercer.processes.posterior_kernel import PosteriorKernel
 from mercer.testing import check_kernel
@@ -732,12 +733,71 @@ def test_pictures():
     ax = model.plot()
     assert len(ax.lines) == 4
     assert model.plot(n_samples=0).get_xlabel() == "x"
-    model = GaussianProcessRegressor(n_restarts=0).fit(X, y)
-    assert len(model.plot().patches) == 2
-    assert model.plot(X, y).get_title(loc="left") == "Predictions"
+    three = np.c_[X, X[:, 0] * X[:, 1]]
+    model = GaussianProcessRegressor(n_restarts=0).fit(three, y)
+    assert len(model.plot().patches) == 3
+    assert model.plot(three, y).get_title(loc="left") == "Predictions"
+    model = fixed().fit(X, y)
+    maps = [part.collections[0].get_array() for part in model.plot().figure.axes[:2]]
+    places, second = np.meshgrid(*(line_over(column, 0.08, 80) for column in X.T))
+    mean, std = model.predict(np.c_[places.ravel(), second.ravel()], return_std=True, latent=True)
+    np.testing.assert_allclose(np.ravel(maps), np.ravel([mean, std]), atol=1e-8)
     with pytest.raises(InputError, match="give both"):
         model.plot(X)
     with pytest.raises(InputError, match="one target"):
         fixed().fit(X, np.c_[y, y]).plot()
     with pytest.raises(InputError, match="relevance"):
-        fixed(Gaussian(1.0)).fit(X, y).plot()
+        fixed(Gaussian(1.0)).fit(three, y).plot()
+
+
+def test_components_are_the_regression_on_each_kernel_of_the_sum_and_add_up():
+    first, second = 2.0 * Gaussian(1.5), Linear()
+    model = fixed(first + second, noise=0.1, mean=1.0).fit(X, y)
+    assert model.components_ == (first, second)
+    A = first(X) + second(X) + 0.1 * np.eye(len(y))
+    for j, k in enumerate(model.components_):
+        mean, std = model.predict_component(NEW, j, return_std=True)
+        np.testing.assert_allclose(mean, k(NEW, X) @ np.linalg.solve(A, y - 1.0), atol=1e-9)
+        np.testing.assert_allclose(std**2, np.diag(k(NEW) - k(NEW, X) @ np.linalg.solve(A, k(X, NEW))), atol=1e-9)
+    both = sum(model.predict_component(NEW, j) for j in range(2))
+    np.testing.assert_allclose(both + 1.0, model.predict(NEW), atol=1e-9)
+    again = pickle.loads(pickle.dumps(model))  # its factor is made again, of the whole kernel
+    np.testing.assert_allclose(again.predict_component(NEW, 1, True), model.predict_component(NEW, 1, True), atol=1e-9)
+    with pytest.raises(InputError, match="sum of 2"):
+        model.predict_component(NEW, 2)
+
+
+def test_components_of_the_approximate_methods_add_up():
+    for method in ("iterative", "sgpr"):
+        model = fixed(2.0 * Gaussian(1.5) + Linear(), noise=0.1, method=method, n_landmarks=20).fit(X, y)
+        both = sum(model.predict_component(NEW, j) for j in range(2))
+        np.testing.assert_allclose(both, model.predict(NEW), atol=1e-6)
+
+
+def test_components_are_drawn_one_panel_each():
+    model = fixed(2.0 * Gaussian(1.5) + Linear()).fit(X[:, :1], y)
+    assert [ax.get_title(loc="left") for ax in model.plot_components()] == list(map(repr, model.components_))
+    with pytest.raises(InputError, match="one feature"):
+        fixed().fit(X, y).plot_components()
+
+
+def test_new_rows_may_have_a_noise_of_their_own():
+    variances = rng.uniform(0.01, 0.5, size=len(y))
+    model = fixed(noise=variances).fit(X, y)
+    latent, own = model.predict(NEW, return_std=True, latent=True)[1], np.linspace(0.1, 2.0, len(NEW))
+    std = model.predict(NEW, return_std=True, noise=own)[1]
+    np.testing.assert_allclose(std**2, latent**2 + own, atol=1e-10)
+    np.testing.assert_allclose(np.diag(model.predict(NEW, return_cov=True, noise=own)[1]), std**2, atol=1e-10)
+    low, high = model.predict_interval(NEW, noise=own, calibrated=False)
+    np.testing.assert_allclose(high - low, 2 * scipy.stats.norm.ppf(0.975) * std, atol=1e-9)
+    with pytest.raises(InputError, match="but there are"):
+        model.predict(NEW, return_std=True, noise=own[1:])
+    with pytest.raises(InputError, match="latent"):
+        model.predict(NEW, return_std=True, noise=own, latent=True)
+
+
+def test_leave_one_out_prints_its_errors_and_the_farthest_rows():
+    found = fixed().fit(X, y).loo()
+    rmse, r2 = np.sqrt(np.mean((y - found.mean) ** 2)), 1 - np.mean((y - found.mean) ** 2) / y.var()
+    assert f"RMSE {rmse:.4g}, R2 {r2:.4f}" in repr(found)
+    assert int(repr(found).splitlines()[4].split()[0]) == np.argmax(np.abs(y - found.mean) / found.std)

@@ -6,6 +6,7 @@ import io
 import sys
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -30,6 +31,7 @@ ON_AXES = {
     "alpha_path": lambda **ax: plots.alpha_path(ALPHAS, ERRORS, **ax),
     "fit_1d": lambda **ax: plots.fit_1d(GRID, GRID**2, GRID, GRID**2, std=GRID, **ax),
     "gram_matrix": lambda **ax: plots.gram_matrix(KERNEL, **ax),
+    "surface": lambda **ax: plots.surface(KERNEL[:, :2], GRID, GRID, GRID, KERNEL, std=KERNEL, **ax),
 }
 FIGURES = ON_AXES | {
     "regression_summary": lambda: plots.regression_summary(ACTUAL, PREDICTED, alphas=ALPHAS, errors=ERRORS, title="t"),
@@ -54,14 +56,57 @@ def texts(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+@pytest.fixture(autouse=True)
+def pyplot():
+    matplotlib.use("Agg")
+    yield plt
+    plt.close("all")
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_the_same_numbers_give_the_same_picture_without_pyplot_or_settings(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+def test_the_same_numbers_give_the_same_picture_and_settings_stay(name):
     before = settings()
     first, second = (png(FIGURES[name]()) for _ in range(2))
     assert first == second
     assert first.startswith(b"\x89PNG")
     assert settings() == before
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_picture_is_the_current_figure_of_pyplot(name, pyplot):
+    drawn = FIGURES[name]()
+    assert pyplot.gcf() is (drawn if isinstance(drawn, Figure) else drawn.figure)
+    buffer = io.BytesIO()
+    pyplot.savefig(buffer)
+    assert np.ptp(matplotlib.image.imread(io.BytesIO(buffer.getvalue()))[..., :3]) > 0.5  # not a blank one
+
+
+def test_an_empty_figure_of_pyplot_is_drawn_on_and_a_full_one_is_left_alone(pyplot):
+    mine = pyplot.figure(figsize=(3, 2))
+    assert plots.residuals(ACTUAL, PREDICTED).figure is mine
+    assert plots.residuals(ACTUAL, PREDICTED).figure is not mine
+
+
+def test_many_pictures_give_no_warning(recwarn):
+    for _ in range(25):
+        plots.gram_matrix(np.eye(2))
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("name", ON_AXES)
+def test_axes_of_ones_own_need_no_pyplot(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    assert png(ON_AXES[name](ax=canvas.new_figure().add_subplot()))
+
+
+def test_the_map_has_the_deviation_beside_it_or_as_lines():
+    side, z = np.linspace(0, 1, 6), np.add.outer(np.linspace(0, 1, 6), np.linspace(0, 1, 6))
+    both = plots.surface([[0.2, 0.4]], [0.5], side, side, z, std=z).figure
+    np.testing.assert_allclose(both.axes[0].collections[0].get_array(), z)
+    assert "standard deviation" in both.axes[3].get_ylabel()
+    alone = plots.surface([[0.2, 0.4]], [0.5], side, side, z, std=z, ax=Figure().add_subplot())
+    assert len(alone.figure.axes) == 2  # the map and its colour bar
+    assert len(alone.collections) == 3  # colours, lines and rows
 
 
 @pytest.mark.parametrize("name", ON_AXES)
@@ -183,6 +228,8 @@ def test_the_summary_shows_how_alpha_was_chosen_or_what_is_left_over():
         (lambda: plots.alpha_path([1.0], [1.0], chosen=-1.0), InputError, "chosen=-1.0"),
         (lambda: plots.fit_1d(np.ones((3, 2)), [1.0] * 3, [0.0], [0.0]), InputError, "X must be a sequence"),
         (lambda: plots.fit_1d([1.0], [1.0], [0.0], [0.0, 1.0]), InputError, "mean has 2 values, expected 1"),
+        (lambda: plots.surface([[1.0, 2.0]], [1.0], [0, 1], [0, 1], [0.0]), InputError, "mean has shape"),
+        (lambda: plots.surface([[1.0]], [1.0], [0, 1], [0, 1], np.eye(2)), InputError, "X has shape"),
         (lambda: plots.gram_matrix([1.0]), InputError, "K must be a matrix"),
         (lambda: plots.regression_summary([1.0], [1.0], alphas=[1.0]), InputError, "alphas and errors"),
     ],
@@ -193,6 +240,6 @@ def test_bad_input_is_named(draw, error, words):
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "mercer\[plot\]"'):
         plots.gram_matrix(KERNEL)

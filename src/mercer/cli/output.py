@@ -18,6 +18,7 @@ from mercer.cli.problem import Problem
 from mercer.cli.regression import Outcome
 from mercer.core.errors import InputError
 from mercer.plots import regression_summary
+from mercer.plots.canvas import new_figure
 
 REPORT_FILE, PLOT_FILE = "report.json", "plot.png"
 
@@ -118,10 +119,10 @@ def _plain(value: Any) -> Any:
 
 def _figure(outcome: Outcome, title: str, target: str) -> Any:
     test, path = outcome.test, outcome.regressor.alpha_path_
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Any] = {"figure": new_figure(10.0, 5.2)}
     if path is not None:
         words = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
-        chosen = {
+        chosen |= {
             "alphas": path.alphas.numpy(),
             "errors": path.errors[:, 0].numpy(),
             "chosen": float(outcome.regressor.alpha_),

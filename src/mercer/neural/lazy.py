@@ -96,14 +96,14 @@ class LazyTraining:
 
     def plot(self, ax: Any = None) -> Any:
         """Movement, change of the tangent kernel and kernel gap by width, on logarithmic axes."""
-        import matplotlib.pyplot as plt
+        from mercer.plots.canvas import axes_for, legend, name_axes
 
-        ax = ax or plt.subplots()[1]
+        ax = axes_for(ax)
         for name, slope in self.slopes.items():
             label = f"{name.replace('_', ' ')} (slope {slope:.2f})"
             ax.loglog([run.width for run in self.runs], [getattr(run, name) for run in self.runs], "o-", label=label)
-        ax.set(xlabel="width", title=f"{self.scaling} scaling, time {self.time:g}")
-        ax.legend()
+        name_axes(ax, "Width", "", f"{self.scaling} scaling, time {self.time:g}")
+        legend(ax, loc="best")
         return ax
 
 

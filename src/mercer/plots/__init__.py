@@ -1,11 +1,12 @@
 """Pictures of regressions: plain arrays in, matplotlib axes out.
 
-Every function draws on the axes it is given or makes a figure of its own, returns what it drew on, shows nothing and
-changes no global setting.
+Every function draws on the axes it is given, or on a new figure of pyplot, which notebooks and `plt.show()` show and
+`plt.savefig` saves. It returns what it drew on and changes no global setting.
 """
 
 from mercer.plots.alpha import alpha_path
 from mercer.plots.classification import decision_regions, reliability
+from mercer.plots.components import components_1d
 from mercer.plots.coordinates import coordinates
 from mercer.plots.degrees import degree_spectrum
 from mercer.plots.function import fit_1d
@@ -17,9 +18,11 @@ from mercer.plots.regression import predicted_against_actual, residuals
 from mercer.plots.risk import risk_curve
 from mercer.plots.spectrum import spectrum
 from mercer.plots.summary import regression_summary
+from mercer.plots.surface import surface
 
 __all__ = [
     "alpha_path",
+    "components_1d",
     "coordinates",
     "decision_regions",
     "degree_spectrum",
@@ -36,4 +39,5 @@ __all__ = [
     "residuals",
     "risk_curve",
     "spectrum",
+    "surface",
 ]

@@ -1,4 +1,4 @@
-"""The look shared by all plots, and figures that need no display and no pyplot."""
+"""The look shared by all plots, and the figures they are drawn on."""
 
 from __future__ import annotations
 
@@ -24,26 +24,42 @@ MANY_POINTS = 20_000
 """Above this a scatter plot is drawn as counts in hexagons."""
 
 
+MISSING = 'Plots need matplotlib: pip install "mercer[plot]"'
+
+
 class PlotError(MercerError, ImportError):
     """matplotlib is missing: the message says how to install it."""
 
 
 def new_figure(width: float = 5.0, height: float = 4.0) -> Figure:
-    """An empty figure, in inches, that belongs to nobody: it works without a display and is never shown."""
+    """An empty figure, in inches, that belongs to nobody: it needs no display and no pyplot, and is never shown."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise PlotError('Plots need matplotlib: pip install "mercer[plot]"') from error
+        raise PlotError(MISSING) from error
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def axes_for(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
-    """The axes given, or those of a new figure, in the common look.
+def shown_figure(width: float = 5.0, height: float = 4.0) -> Figure:
+    """A figure of pyplot: notebooks and `plt.show()` show it, `plt.savefig` saves it.
 
-    Pyplot does not know the new figure, so that `plt.show()` does not show it: `ax.figure.savefig(...)` writes it, a
-    notebook shows `ax.figure`, and axes from `plt.subplots()` are shown like all others.
+    It is the current one of pyplot where that is still empty, else a new one. Pyplot does not complain about many of
+    them; `plt.close("all")` frees their memory.
     """
-    ax = new_figure(width, height).add_subplot() if ax is None else ax
+    try:
+        import matplotlib.pyplot as plt
+        from matplotlib import rc_context
+    except ImportError as error:
+        raise PlotError(MISSING) from error
+    if plt.get_fignums() and not (plt.gcf().axes or plt.gcf().subfigs):
+        return plt.gcf()
+    with rc_context({"figure.max_open_warning": 0}):
+        return plt.figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def axes_for(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
+    """The axes given, or those of a `shown_figure`, in the common look."""
+    ax = shown_figure(width, height).add_subplot() if ax is None else ax
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):

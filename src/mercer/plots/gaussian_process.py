@@ -68,6 +68,7 @@ def feature_relevance(relevance: Any, names: Sequence[str], *, title: str = "", 
     ax.barh(np.arange(len(order)), values[order], color=BLUE, height=0.7)
     ax.set_yticks(np.arange(len(order)), [str(names[i]) for i in order], color=INK)
     ax.grid(False, axis="y")
+    ax.locator_params(axis="x", nbins=5)
     left_out = len(values) - len(order)
     text = title or (f"The {len(order)} most relevant of {len(values)} features" if left_out else "")
     name_axes(ax, "Deviation of the feature / length scale", "", text)

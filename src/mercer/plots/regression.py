@@ -57,7 +57,7 @@ def predicted_against_actual(
     actual = vector(actual, "actual")
     predicted = vector(predicted, "predicted", len(actual))
     other = None if baseline is None else _filled(baseline, len(actual))
-    ax = axes_for(ax, 4.8, 5.4)
+    ax = axes_for(ax, 4.3, 5.5)
     low, high = _limits([actual, predicted] if other is None else [actual, predicted, other])
     error = _rmse(actual, predicted)
     ends = np.array([low, high])
@@ -71,7 +71,7 @@ def predicted_against_actual(
             _points(ax, actual, other, ORANGE, scored, hollow=True)
     ax.fill_between(ends, ends - error, ends + error, color=BLUE, alpha=0.08, linewidth=0, label=f"± RMSE of {label}")
     ax.set(xlim=(low, high), ylim=(low, high))
-    ax.set_aspect("equal", adjustable="box")
+    ax.set_box_aspect(1)
     name_axes(ax, with_unit(f"Actual {target}", unit), with_unit(f"Predicted {target}", unit), title)
     legend(ax, loc="upper left", bbox_to_anchor=(0.0, -0.13))  # below the axes: points fill them
     return ax

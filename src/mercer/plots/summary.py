@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mercer.core.errors import InputError
 from mercer.plots.alpha import alpha_path
-from mercer.plots.canvas import INK, LABEL, new_figure
+from mercer.plots.canvas import INK, LABEL, shown_figure
 from mercer.plots.regression import predicted_against_actual, residuals
 
 if TYPE_CHECKING:
@@ -29,10 +29,12 @@ def regression_summary(
     error_name: str = "mean squared error",
     rows: str = "test rows",
     title: str = "",
+    figure: Figure | None = None,
 ) -> Figure:
     """Two panels: predicted against actual values, and how alpha was chosen, or the residuals where it was given.
 
-    The words are those of `predicted_against_actual` and `alpha_path`; `rows` says which rows are drawn.
+    The words are those of `predicted_against_actual` and `alpha_path`; `rows` says which rows are drawn. The panels are
+    those of `figure`, or of a new one of pyplot.
 
     >>> figure = regression_summary([1.0, 2.0, 3.0], [1.1, 1.9, 3.2], alphas=[0.1, 1.0], errors=[2.0, 1.0])
     >>> len(figure.axes)
@@ -40,7 +42,7 @@ def regression_summary(
     """
     if (alphas is None) != (errors is None):
         raise InputError("alphas and errors are given together or not at all.")
-    figure = new_figure(10.0, 5.2)
+    figure = shown_figure(10.0, 5.2) if figure is None else figure
     left, right = figure.subplots(1, 2)
     predicted_against_actual(
         actual, predicted, baseline=baseline, label=label, baseline_label=baseline_label,

@@ -25,24 +25,52 @@ from mercer.solvers.factor import Factor
 REFINEMENTS = 3
 ALONE = 1e-10
 """Share of a row in its own weight below which it alone decides a coefficient of the mean."""
+SHOWN = 5
+"""Rows of leave-one-out that are printed."""
 TOLERANCE = 1e-6
 """Largest relative residual of weights that are called found."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeaveOneOut:
-    """Predictions for each row from all others, with kernel and noise as they are.
+    """Predictions for each row from all others, with kernel and noise as they are; prints as a table.
 
     Attributes
     ----------
     mean : (n,) or (n, t).
     std : of the observation, noise included; of the same shape as `mean`.
     log_density : of the observation under that prediction.
+    observed : the observations.
     """
 
     mean: Any
     std: Any
     log_density: Any
+    observed: Any
+
+    def __repr__(self) -> str:
+        mean, std, density, y = (_columns(v) for v in (self.mean, self.std, self.log_density, self.observed))
+        error = y - mean
+        known = np.isfinite(error).all(1)
+        lines = [f"Leave-one-out of {len(y):,} rows"]
+        for j in range(y.shape[1]):
+            which = f"target {j}: " if y.shape[1] > 1 else ""
+            spread, missed = float(y[known, j].var()), float(np.mean(error[known, j] ** 2))
+            r2 = f", R2 {1 - missed / spread:.4f}" if spread > 0 else ""
+            lines.append(f"  {which}RMSE {missed**0.5:.4g}{r2}, mean log density {density[known, j].mean():.4g}")
+        far = np.argsort(-np.where(known, np.abs(error / std).max(1), -1.0), kind="stable")[:SHOWN]
+        lines += ["Farthest from their predictions", "     row     observed         mean          std  deviations"]
+        for i in far:
+            for j in range(y.shape[1]):
+                row = f"{i:>8}" if j == 0 else " " * 8
+                z = error[i, j] / std[i, j]
+                lines.append(f"{row} {y[i, j]:>12.5g} {mean[i, j]:>12.5g} {std[i, j]:>12.4g} {z:>+11.2f}")
+        return "\n".join(lines)
+
+
+def _columns(values: Any) -> np.ndarray:
+    array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    return array.reshape(len(array), -1)
 
 
 class ExactPosterior(Posterior):
@@ -172,7 +200,7 @@ class ExactPosterior(Posterior):
         mean = Y - self.weights.to(G) / G.unsqueeze(1)
         variance = (1.0 / inverse).unsqueeze(1).expand_as(mean)
         log_density = -0.5 * ((Y - mean).square() / variance + variance.log() + math.log(2.0 * math.pi))
-        self._left_out = LeaveOneOut(mean, variance.sqrt(), log_density)
+        self._left_out = LeaveOneOut(mean, variance.sqrt(), log_density, Y)
         return self._left_out
 
     def left_out_deviates(self) -> np.ndarray:

@@ -33,6 +33,9 @@ CRITERIA: dict[str, Callable[..., Tensor]] = {"loo": _loo, "gcv": gcv_error}
 """Errors that choose alpha: functions of (x, inverse_diag, alpha, weights) over the rows."""
 
 
+WORDS = {"loo": "leave-one-out", "gcv": "generalised cross-validation", "folds": "five-fold cross-validation"}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class AlphaPath:
     """Errors along a path of alphas and the best alpha for each target.
@@ -44,6 +47,7 @@ class AlphaPath:
     alpha : (t,), the chosen ones.
     at_edge : (t,), whether the chosen alpha is the first or last of the path, so that a wider one may be better.
     criterion : "loo", "gcv" or "folds".
+    measure : what the errors are.
     """
 
     alphas: Tensor
@@ -51,14 +55,16 @@ class AlphaPath:
     alpha: Tensor
     at_edge: Tensor
     criterion: str
+    measure: str = "mean squared error"
 
     def plot(self, target: int = 0, ax: Any = None) -> Any:
         """Draw the error of one target against alpha, with the chosen one marked; returns matplotlib axes."""
-        names = {"loo": "leave-one-out", "gcv": "generalised cross-validation", "folds": "cross-validated"}
-        name = names[self.criterion]
         errors = self.errors[:, target].cpu()
         finite = errors.isfinite()
-        return alpha_path(self.alphas.cpu()[finite], errors[finite], float(self.alpha[target]), criterion=name, ax=ax)
+        alphas, chosen, words = self.alphas.cpu()[finite], float(self.alpha[target]), WORDS[self.criterion]
+        measure = "score" if self.criterion == "gcv" else self.measure
+        title = f"Chosen by {words}"
+        return alpha_path(alphas, errors[finite], chosen, criterion=words, error_name=measure, title=title, ax=ax)
 
     def __repr__(self) -> str:
         chosen = ", ".join(f"{a:.3g}" for a in self.alpha.tolist())

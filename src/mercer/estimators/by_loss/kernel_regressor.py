@@ -25,7 +25,7 @@ from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.state import regressor_from_state, regressor_state
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
-from mercer.estimators.common.samples import checked_rows, checked_sample, only_feature
+from mercer.estimators.common.samples import checked_rows, checked_sample, features_to_draw
 from mercer.estimators.common.scores import ScoreMixin, on_host
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
@@ -180,12 +180,12 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         return regressor_report(self._fit, getattr(self, "n_features_in_", None))
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-        """Draw the functions for one feature, else predicted against actual values."""
+        """Draw the functions of one feature, a map for two, else predicted against actual values."""
         check_is_fitted(self)
         if (X is None) != (y is None):
             raise InputError("plot(X, y): give both, or neither for the training rows.")
         given = None if X is None else (X, y, self.predict(X))
-        return regressor_plot(self._fit, given, feature=only_feature(self), ax=ax)
+        return regressor_plot(self._fit, given, features=features_to_draw(self), ax=ax)
 
     def _keep(self, fit: LossFit, *, warn: bool = True) -> Self:
         """Make a fit the state of the estimator."""

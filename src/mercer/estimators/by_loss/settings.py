@@ -62,6 +62,12 @@ class LossSettings:
         return cls(losses=tuple(map(Quantile, levels)), quantiles=levels, in_columns=is_list(quantiles), **p)
 
     @property
+    def measure(self) -> str:
+        """What rows left out are judged by."""
+        name = self.losses[0].name
+        return "mean squared error" if name == "squared" else f"{name.replace('_', ' ')} loss"
+
+    @property
     def kinked(self) -> bool:
         """Whether losses are made of straight pieces."""
         return isinstance(self.losses[0], PiecewiseLinear)

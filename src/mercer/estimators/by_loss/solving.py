@@ -79,6 +79,7 @@ def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
         options["tol"] = max(options["tol"], ROUGH)
     alphas = loss_alphas(problem.span, scale or 1.0, coarse=kinked)
     path, minima, out = select_loss_alpha(problem.span, objectives, problem.folds, options, alphas)
+    path = replace(path, measure=plan.settings.measure)
     alpha = float(path.alpha[0])
     if not kinked:
         return Found(alpha, minima, path, out)

@@ -147,6 +147,7 @@ def _read_fit(
     kernel, alpha = from_dict_at(meta["kernel"], points), float(meta["alpha"])
     remember_features(model, points.values.shape[1] if points.is_tensor else None, meta["names"])
     path, sample = read_path(meta["criterion"], arrays, 1), None
+    path = None if path is None else replace(path, measure=settings.measure)
     if solver != "nystrom":
         sample = replace(read_training_data(points, seen, 1, arrays), square=kernel.domain == "matrix")
     coef, intercept = float_array(arrays, "coef", (len(points), t)), float_array(arrays, "intercept", (t,))

@@ -82,12 +82,12 @@ def check_features(estimator: Any, source: RowSource) -> None:
         raise InputError(f"The features of the source are {list(source.names)} but {list(names)} are expected.")
 
 
-def only_feature(estimator: BaseEstimator) -> str | None:
-    """The name of the feature, or "x", of an estimator that was fitted to one column; else None."""
-    if getattr(estimator, "n_features_in_", None) != 1:
+def features_to_draw(estimator: BaseEstimator) -> tuple[str, ...] | None:
+    """The names of the features, or "x", of an estimator that was fitted to one or two columns; else None."""
+    unnamed = {1: ("x",), 2: ("first feature", "second feature")}.get(getattr(estimator, "n_features_in_", None))
+    if unnamed is None or estimator.__sklearn_tags__().input_tags.pairwise:
         return None
-    names = getattr(estimator, "feature_names_in_", None)
-    return "x" if names is None else str(names[0])
+    return tuple(map(str, getattr(estimator, "feature_names_in_", unnamed)))
 
 
 def checked_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: bool = False) -> Points:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
@@ -15,6 +16,7 @@ from mercer.estimators.gaussian.noise import row_variances
 from mercer.estimators.gaussian.plan import ProcessPlan, observations
 from mercer.processes import ExactPosterior, LeaveOneOut, Maximum, Observations, Posterior
 from mercer.processes.choose_mean import choose_mean
+from mercer.processes.components import Component, terms_of
 from mercer.processes.means import Mean
 from mercer.processes.slopes import slope
 from mercer.processes.stages import learn
@@ -56,15 +58,33 @@ class ProcessFit:
         """The mean, (m,) or (m, t)."""
         return self.scaled(self.posterior.mean(rows))
 
-    def mean_and_std(self, rows: Points, *, latent: bool) -> tuple[Tensor, Tensor]:
-        """The mean and deviations, (m,) or (m, t) each."""
+    def noise_of(self, rows: Points, noise: Any, *, latent: bool) -> Any:
+        """The variance of new observations at the rows: none, a number, or those given, (m,)."""
+        if noise is None:
+            return 0.0 if latent else self.new_noise
+        if latent:
+            raise InputError("latent=True is about the function, which has no noise: leave noise= out.")
+        return row_variances(noise, len(rows))
+
+    def mean_and_std(self, rows: Points, *, latent: bool, noise: Any = None) -> tuple[Tensor, Tensor]:
+        """The mean and deviations, (m,) or (m, t) each; `noise` gives variances of new rows."""
+        added = self.noise_of(rows, noise, latent=latent)
         mean, variance = self.posterior.mean_and_variance(rows)
-        std = (variance + (0.0 if latent else self.new_noise)).sqrt()
+        std = (variance + torch.as_tensor(added, dtype=torch.float64).to(variance)).sqrt()
         return self.scaled(mean), self.scaled(std.unsqueeze(-1).expand(-1, self.seen.n_targets))
 
-    def covariance(self, rows: Points, *, latent: bool) -> Tensor:
+    def component(self, rows: Points, which: int) -> tuple[Tensor, Tensor]:
+        """The mean and deviations of one part of the process, (m,) or (m, t) each."""
+        terms = terms_of(self.posterior.kernel)
+        if isinstance(which, bool) or not isinstance(which, int | np.integer) or not 0 <= which < len(terms):
+            words = f"the kernel is a sum of {len(terms)}: give a number from 0 to {len(terms) - 1}."
+            raise InputError(f"predict_component(component={which!r}): {words}")
+        mean, variance = Component(self.posterior, terms[which]).mean_and_variance(rows)
+        return self.scaled(mean), self.scaled(variance.sqrt().unsqueeze(-1).expand(-1, self.seen.n_targets))
+
+    def covariance(self, rows: Points, *, latent: bool, noise: Any = None) -> Tensor:
         """Covariances, (m, m) or (m, m, t)."""
-        return self.scaled(self._covariance(rows, latent).unsqueeze(-1), 2)
+        return self.scaled(self._covariance(rows, latent, noise).unsqueeze(-1), 2)
 
     def for_samples(self, rows: Points, *, latent: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Mean (m, t) and covariance (m, m) of the targets before they are multiplied by their scale, and that."""
@@ -85,7 +105,7 @@ class ProcessFit:
         """Of each observation given all others."""
         found = self.exact("loo").leave_one_out()
         scale = self.plan.target_scale.to(found.mean)
-        values = found.mean * scale, found.std * scale, found.log_density - scale.log()
+        values = found.mean * scale, found.std * scale, found.log_density - scale.log(), found.observed * scale
         return LeaveOneOut(*map(self.seen.given_back, values))
 
     def exact(self, what: str) -> ExactPosterior:
@@ -94,10 +114,10 @@ class ProcessFit:
             raise InputError(f'{what} needs method="exact", but the fit used {self.plan.method.name!r}.')
         return self.posterior
 
-    def _covariance(self, rows: Points, latent: bool) -> Tensor:
+    def _covariance(self, rows: Points, latent: bool, noise: Any = None) -> Tensor:
         covariance = self.posterior.covariance(rows)
-        if not latent:
-            covariance.diagonal().add_(self.new_noise)
+        added = torch.as_tensor(self.noise_of(rows, noise, latent=latent), dtype=torch.float64)
+        covariance.diagonal().add_(added.to(covariance))
         return covariance
 
 

@@ -23,7 +23,7 @@ from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_o
 from mercer.estimators.gaussian.intervals import interval_width
 from mercer.estimators.gaussian.noise import one_variance
 from mercer.estimators.gaussian.plan import plan_process
-from mercer.estimators.gaussian.plot import process_plot
+from mercer.estimators.gaussian.plot import components_plot, process_plot
 from mercer.estimators.gaussian.prior import prior_for_samples, prior_functions
 from mercer.estimators.gaussian.report import process_report
 from mercer.estimators.gaussian.settings import ProcessSettings
@@ -32,6 +32,7 @@ from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
 from mercer.processes import LeaveOneOut, Maximum
 from mercer.processes.calibration import LEVELS, IntervalCalibration
+from mercer.processes.components import terms_of
 from mercer.processes.joint import joint_samples
 from mercer.processes.pathwise import Functions, PosteriorFunctions
 from mercer.processes.posterior_kernel import PosteriorKernel, WhitenedCross
@@ -184,26 +185,60 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         sample = checked_sample(self, self.kernel_, X, y, None, reset=False)
         return self._keep(with_more(self._fit, sample, noise))
 
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool = False) -> Any:
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool = False, noise: Any = None
+    ) -> Any:
         """The mean at rows X, of shape (m,) or (m, t), with standard deviations or covariances where asked for.
 
         Deviations have the shape of the mean; covariances are (m, m), or (m, m, t). They are those of observations y,
-        or with ``latent=True`` of the function, which has no noise.
+        or with ``latent=True`` of the function, which has no noise. `noise` gives the variance of each new observation;
+        by default they have the noise of the model.
         """
         check_is_fitted(self)
         if return_std and return_cov:
             raise InputError("predict(return_std=True, return_cov=True): ask for one of the two.")
         rows = checked_rows(self, self.kernel_, X)
         if return_std:
-            mean, std = self._fit.mean_and_std(rows, latent=latent)
+            mean, std = self._fit.mean_and_std(rows, latent=latent, noise=noise)
             return _given_back(mean, rows, X), _given_back(std, rows, X)
         mean = _given_back(self._fit.mean(rows), rows, X)
         if return_cov:
-            return mean, _given_back(self._fit.covariance(rows, latent=latent), rows, X)
+            return mean, _given_back(self._fit.covariance(rows, latent=latent, noise=noise), rows, X)
         return mean
 
+    def predict_component(self, X: Any, component: int, return_std: bool = False) -> Any:
+        r"""The mean of one part of the function at rows X where the kernel is a sum, with its deviations if asked for.
+
+        With :math:`k = \sum_j k_j` the function is a sum of independent parts, and given the data
+
+        .. math:: \mu_j(x) = k_j(x, D) A^{-1} (y - m_D), \qquad
+            \sigma_j^2(x) = k_j(x, x) - k_j(x, D) A^{-1} k_j(D, x).
+
+        The means of all parts and the mean function add up to `predict`. `components_` lists the kernels of the parts.
+
+        References: Duvenaud, *Automatic model construction with Gaussian processes*, 2014, section 2.4.5.
+
+        >>> from mercer.kernels import Gaussian, Periodic
+        >>> X = np.linspace(0, 6, 30).reshape(-1, 1)
+        >>> model = GaussianProcessRegressor(1.0 * Gaussian(3.0) + 1.0 * Periodic(period=1.0), mean="zero")
+        >>> model = model.fit(X, 0.1 * X[:, 0] ** 2 + np.sin(2 * np.pi * X[:, 0]))
+        >>> parts = [model.predict_component(X, j) for j in range(len(model.components_))]
+        >>> bool(np.allclose(sum(parts), model.predict(X)))
+        True
+        """
+        check_is_fitted(self)
+        rows = checked_rows(self, self.kernel_, X)
+        mean, std = (_given_back(values, rows, X) for values in self._fit.component(rows, component))
+        return (mean, std) if return_std else mean
+
+    @property
+    def components_(self) -> tuple[Kernel, ...]:
+        """The kernels that `kernel_` is a sum of."""
+        check_is_fitted(self)
+        return terms_of(self.kernel_)
+
     def predict_interval(
-        self, X: Any, level: float = 0.95, latent: bool = False, calibrated: bool | str = "auto"
+        self, X: Any, level: float = 0.95, latent: bool = False, calibrated: bool | str = "auto", noise: Any = None
     ) -> tuple[Any, Any]:
         """The ends of the central interval that holds an observation (the function for `latent`) with that probability.
 
@@ -215,7 +250,8 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         them than promised are inside intervals of 50, 80, 90, 95 or 99% (less than 93% or more than 97% for level
         0.95). It always does for `latent`, fewer than 20 rows, and methods without an exact factor; after a call,
         `report()` says what was found. Rows that have copies do not count as left out. The first calibrated call of a
-        model costs about as much as one evaluation of its likelihood.
+        model costs about as much as one evaluation of its likelihood. `noise` gives the variance of each new
+        observation, as in `predict`.
 
         >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0]
         >>> low, high = GaussianProcessRegressor().fit(X, y).predict_interval([[1.5]], level=0.9)
@@ -224,7 +260,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         """
         check_is_fitted(self)
         reach = interval_width(self._fit, level, latent, calibrated)
-        mean, std = self.predict(X, return_std=True, latent=latent)
+        mean, std = self.predict(X, return_std=True, latent=latent, noise=noise)
         reach = torch.as_tensor(reach).to(mean) if isinstance(mean, Tensor) else np.asarray(reach, dtype=mean.dtype)
         return mean - reach * std, mean + reach * std
 
@@ -324,12 +360,23 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         return process_report(self._fit)
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None, n_samples: int = 3) -> Any:
-        """Data, mean, band and samples for one feature; else the relevance of each feature, or predictions at X, y."""
+        """Data, mean, band and samples for one feature, maps of mean and deviation for two.
+
+        For more features the relevance of each, or predicted against actual values at X, y.
+        """
         check_is_fitted(self)
         if (X is None) != (y is None):
             raise InputError("plot(X, y): give both, or neither for the training rows.")
         given = None if X is None else (X, y)
         return process_plot(self._fit, given, self.predict, n_samples=n_samples, ax=ax)
+
+    def plot_components(self, axes: Any = None) -> Any:
+        """The parts of a function of one feature whose kernel is a sum, each with a band of two deviations.
+
+        `axes` are one for each part, those of a new figure when None; returns these.
+        """
+        check_is_fitted(self)
+        return components_plot(self._fit, axes)
 
     def _keep(self, fit: ProcessFit, *, warn: bool = True) -> Self:
         """Make a fit the state of the estimator."""

@@ -22,7 +22,7 @@ from mercer.estimators.common.samples import (
     checked_rows,
     checked_sample,
     checked_source,
-    only_feature,
+    features_to_draw,
     sampled,
 )
 from mercer.estimators.common.scores import ScoreMixin
@@ -288,12 +288,12 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         return ridge_report(self._fit, getattr(self, "n_features_in_", None))
 
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-        """Draw the function for one feature, else predicted against actual values: leave-one-out, or at X, y."""
+        """Draw the function of one or two features, else predicted against actual values: leave-one-out, or at X, y."""
         check_is_fitted(self)
         if (X is None) != (y is None):
             raise InputError("plot(X, y): give both, or neither for the training rows.")
         given = None if X is None else (X, y, self.predict(X))
-        return ridge_plot(self._fit, given, feature=only_feature(self), ax=ax)
+        return ridge_plot(self._fit, given, features=features_to_draw(self), ax=ax)
 
     def _keep(self, fit: RidgeFit, *, warn: bool = True) -> Self:
         """Make a fit the state of the estimator."""
