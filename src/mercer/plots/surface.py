@@ -62,7 +62,7 @@ def surface(
     size = float(np.clip(3000 / max(1, len(X)), 4, 30))
     ax.scatter(X[:, 0], X[:, 1], s=size, c=y, edgecolors="white", linewidths=0.5, **colours)
     name_axes(ax, str(names[0]), str(names[1]), title)
-    if other is not None:
+    if other is not None and spread is not None:
         axes_for(other)
         top = float(spread.max()) or 1.0
         _map(other, first, second, spread, f"standard deviation of {target}", {"cmap": "Greys", "vmin": 0, "vmax": top})

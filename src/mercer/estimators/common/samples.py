@@ -84,7 +84,7 @@ def check_features(estimator: Any, source: RowSource) -> None:
 
 def features_to_draw(estimator: BaseEstimator) -> tuple[str, ...] | None:
     """The names of the features, or "x", of an estimator that was fitted to one or two columns; else None."""
-    unnamed = {1: ("x",), 2: ("first feature", "second feature")}.get(getattr(estimator, "n_features_in_", None))
+    unnamed = {1: ("x",), 2: ("first feature", "second feature")}.get(getattr(estimator, "n_features_in_", 0))
     if unnamed is None or estimator.__sklearn_tags__().input_tags.pairwise:
         return None
     return tuple(map(str, getattr(estimator, "feature_names_in_", unnamed)))
