@@ -1,25 +1,48 @@
-"""Kernel methods from ten points to a billion: a PyTorch core with the scikit-learn API."""
+"""Kernel methods from ten points to a billion: a PyTorch core with the scikit-learn API.
 
-from mercer import kernels
-from mercer.cli.model import TableModel as _TableModel  # noqa: F401 - so that load() knows the models of the command
-from mercer.estimators import (
-    GaussianProcessClassifier,
-    GaussianProcessRegressor,
-    KernelClassifier,
-    KernelPCA,
-    KernelRegressor,
-    KernelRidge,
-    MercerDecomposition,
-    NystromFeatures,
-    RandomFourierFeatures,
-    RandomNetworkFeatures,
-    TaylorFeatures,
-)
-from mercer.files.persistence import load
-from mercer.functions import RKHSFunction
-from mercer.operators import gram
+Names are imported when they are first used, so that the `mercer` command and `import mercer` start at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer import engines, kernels, losses, neural, rows, testing, theory
+    from mercer.estimators.by_loss import KernelClassifier, KernelRegressor
+    from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
+    from mercer.estimators.ridge import KernelRidge
+    from mercer.estimators.transformers import (
+        KernelPCA,
+        MercerDecomposition,
+        NystromFeatures,
+        RandomFourierFeatures,
+        RandomNetworkFeatures,
+        TaylorFeatures,
+    )
+    from mercer.functions import RKHSFunction
+    from mercer.loading import load
+    from mercer.operators import gram
 
 __version__ = "0.2.0"
+
+_HOMES = {
+    "GaussianProcessClassifier": "mercer.estimators.gaussian",
+    "GaussianProcessRegressor": "mercer.estimators.gaussian",
+    "KernelClassifier": "mercer.estimators.by_loss",
+    "KernelPCA": "mercer.estimators.transformers",
+    "KernelRegressor": "mercer.estimators.by_loss",
+    "KernelRidge": "mercer.estimators.ridge",
+    "MercerDecomposition": "mercer.estimators.transformers",
+    "NystromFeatures": "mercer.estimators.transformers",
+    "RKHSFunction": "mercer.functions",
+    "RandomFourierFeatures": "mercer.estimators.transformers",
+    "RandomNetworkFeatures": "mercer.estimators.transformers",
+    "TaylorFeatures": "mercer.estimators.transformers",
+    "gram": "mercer.operators",
+    "load": "mercer.loading",
+}
+_ROOMS = ("engines", "kernels", "losses", "neural", "rows", "testing", "theory")
+
 __all__ = [
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
@@ -34,7 +57,28 @@ __all__ = [
     "RandomNetworkFeatures",
     "TaylorFeatures",
     "__version__",
+    "engines",
     "gram",
     "kernels",
     "load",
+    "losses",
+    "neural",
+    "rows",
+    "testing",
+    "theory",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The public name, imported on its first use."""
+    if name in _ROOMS:
+        return import_module(f"mercer.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
