@@ -33,7 +33,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_loading_knows_every_estimator_in_a_new_process(tmp_path) -> None:
     path = tmp_path / "model.safetensors"
-    mercer.KernelPCA("gaussian", n_components=1).fit([[0.0], [1.0], [3.0]]).save(path)
+    mercer.KernelPCA(1, kernel="gaussian").fit([[0.0], [1.0], [3.0]]).save(path)
     done = subprocess.run(
         [sys.executable, "-c", f"import mercer; print(type(mercer.load({str(path)!r})).__name__)"],
         capture_output=True,
