@@ -189,8 +189,8 @@ def test_a_job_that_does_not_fit_the_memory(fails, houses, save):
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        ("--alpha", "small", "'small' is not loo, gcv or a number"),
-        ("--alpha", "-1", "'-1' is not loo, gcv or a number"),
+        ("--alpha", "small", "'small' is not auto, loo, gcv or a number"),
+        ("--alpha", "-1", "'-1' is not auto, loo, gcv or a number"),
         ("--alpha", "nan", "'nan' is not loo"),
         ("--kernel", "gausian", 'Did you mean "gaussian"'),
         ("--kernel", "spectrum", "cannot learn from columns of numbers"),

@@ -261,7 +261,7 @@ def test_wrong_arguments_are_refused():
     for options, words in [
         ({"loss": "huber"}, "loss='huber'"),
         ({"alpha": 0}, "alpha=0"),
-        ({"alpha": "loo"}, "alpha='loo'"),
+        ({"alpha": "cv"}, "alpha='cv'"),
         ({"solver": "cholesky"}, "solver='cholesky'"),
         ({"solver": "pcg", "n_landmarks": 2}, "n_landmarks=2"),
         ({"n_landmarks": 0}, "n_landmarks=0"),

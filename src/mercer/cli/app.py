@@ -131,7 +131,7 @@ def fit_command(
             show_default="laplace",
         ),
     ] = None,
-    alpha: Annotated[str, typer.Option(metavar="loo|gcv|NUMBER", help="The ridge, or how to choose it.")] = "loo",
+    alpha: Annotated[str, typer.Option(metavar="auto|loo|gcv|NUMBER", help="The ridge, or how to choose it.")] = "loo",
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", help="Fit the kernel's parameters by leave-one-out too.")
     ] = True,

@@ -59,19 +59,19 @@ def checked_settings(
 
 
 def checked_alpha(text: str) -> float | str:
-    """The criterion "loo" or "gcv", or a number >= 0.
+    """A criterion, "auto", "loo" or "gcv", or a number >= 0.
 
     >>> checked_alpha("0.5"), checked_alpha("loo")
     (0.5, 'loo')
     """
-    if text in ("loo", "gcv"):
+    if text in ("auto", "loo", "gcv"):
         return text
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise typer.BadParameter(f"{text!r} is not loo, gcv or a number >= 0.", param_hint="--alpha")
+        raise typer.BadParameter(f"{text!r} is not auto, loo, gcv or a number >= 0.", param_hint="--alpha")
     return value
 
 

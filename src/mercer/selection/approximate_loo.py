@@ -28,7 +28,7 @@ FLAT = 1e-8
 """Curvatures below this share of the largest are left out of the system."""
 
 
-def approximate_loo(span: Any, objective: Objective, found: Minimum | Known) -> Tensor:
+def approximate_loo(span: Any, objective: Objective, found: Minimum | Known, *, mean: bool = False) -> Tensor:
     r"""For each row the prediction of the model fitted without one unit of its weight, to first order,
 
     .. math:: f_{-i} = f_i + \frac{a_i\, g_i}{1 - h_i a_i}, \qquad a_i = \big[(2 \alpha K^{-1} + H)^{-1}\big]_{ii},
@@ -38,9 +38,13 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum | Known) -> 
     column for each class; on very many landmarks a_i is computed from the diagonal part p of the curvature, one class
     at a time, which is too optimistic at small alphas.
 
+    With `mean`, a_i and h_i a_i are replaced by their means over the rows, which is generalised approximate
+    cross-validation: for the squared loss generalised cross-validation.
+
     References: Rad and Maleki, *A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
     cross-validation*, 2020; Chapelle, Vapnik, Bousquet and Mukherjee, *Choosing multiple parameters for support vector
-    machines*, 2002.
+    machines*, 2002; Xiang and Wahba, *A generalized approximate cross validation for smoothing splines with
+    non-Gaussian data*, 1996.
 
     >>> from mercer.losses import Squared
     >>> from mercer.solvers.newton import Newton
@@ -56,21 +60,35 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum | Known) -> 
         objective = replace(objective, loss=around)
     unit = replace(objective, weights=None)
     gradient = unit.gradient(f)
-    weight = objective.w
+    weight, needed = objective.w, gradient.new_ones(gradient.shape) if mean else gradient
     if not objective.loss.joint:
         curvature = objective.loss.hessian(objective.targets, f).clamp(min=0.0)
-        a = _influences(span, curvature * weight, objective, gradient)
-        return f + a * gradient / (1 - curvature * a).clamp(min=1e-12)
+        a = _influences(span, curvature * weight, objective, needed)
+        own = curvature * a
+        if mean:
+            a, own = (_mean_over_rows(values, objective.weights) for values in (a, own))
+        return f + a * gradient / (1 - own).clamp(min=1e-12)
     p = torch.softmax(f, 1)
     if isinstance(span, FewSpan) and joint_fits(span, p.shape[1]):
         a = few_joint_influences(span, p, weight, objective.alpha, intercept=objective.intercept)
     elif isinstance(span, FewSpan):
-        a = torch.diag_embed(_influences(span, p * weight, objective, gradient))
+        a = torch.diag_embed(_influences(span, p * weight, objective, needed))
     else:
         assert span.matrix is not None
         a = joint_influences(span.matrix, p, weight, objective.alpha, intercept=objective.intercept)
-    system = torch.eye(f.shape[1]).to(f) - a @ objective.loss.hessian(objective.targets, f)
+    own = a @ objective.loss.hessian(objective.targets, f)
+    if mean:
+        a, own = (_mean_over_rows(values, objective.weights) for values in (a, own))
+    system = torch.eye(f.shape[1]).to(f) - own
     return f + solve(system, a @ gradient.unsqueeze(2), "The influence of rows on their own predictions").squeeze(2)
+
+
+def _mean_over_rows(values: Tensor, weights: Tensor | None) -> Tensor:
+    """The mean in place of the value of each row; a row of weight below one is left out as a whole."""
+    if weights is None:
+        return values.mean(0).expand_as(values)
+    shaped = weights.reshape(-1, *[1] * (values.ndim - 1))
+    return ((shaped * values).sum(0) / weights.clamp(min=1.0).sum()).expand_as(values)
 
 
 def _influences(span: Any, h: Tensor, objective: Objective, gradient: Tensor) -> Tensor:

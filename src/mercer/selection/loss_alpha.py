@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.errors import InputError
 from mercer.losses import PiecewiseLinear
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.approximate_loo import approximate_loo
@@ -33,7 +34,7 @@ RISES = 3
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Predictions for rows that a fit did not see, and how they were made: "loo" or "folds"."""
+    """Predictions for rows that a fit did not see, and how they were made: "loo", "gcv" or "folds"."""
 
     fitted: Tensor
     how: str
@@ -61,12 +62,28 @@ def fold_numbers(X: Points, y: Tensor, weights: Tensor | None = None, folds: int
 
 
 def left_out(
-    span: Any, objective: Objective, found: Minimum | Known, folds: Callable[[], Tensor], options: dict[str, Any]
+    span: Any,
+    objective: Objective,
+    found: Minimum | Known,
+    folds: Callable[[], Tensor],
+    options: dict[str, Any],
+    how: str = "auto",
 ) -> LeftOut:
-    """Predictions for rows left out, by approximate leave-one-out where that is accurate and cheap, else by folds."""
-    if not isinstance(objective.loss, PiecewiseLinear) and objective.loss.convex and _is_cheap(span, objective):
-        return LeftOut(approximate_loo(span, objective, found), "loo")
-    return LeftOut(cross_validated(span, objective, found, folds(), options), "folds")
+    """Predictions for rows left out: by approximate leave-one-out ("loo"), or with the mean influence of rows ("gcv").
+
+    "auto" is approximate leave-one-out where that is accurate and cheap, else five folds.
+    """
+    if how == "auto":
+        smooth = not isinstance(objective.loss, PiecewiseLinear) and objective.loss.convex
+        how = "loo" if smooth and _is_cheap(span, objective) else "folds"
+    if how == "folds":
+        return LeftOut(cross_validated(span, objective, found, folds(), options), "folds")
+    if not _has_influences(span, objective):
+        raise InputError(
+            f"alpha={how!r} needs a convex loss and the influence of each row, which is not known where the Gram "
+            "matrix is not stored or there are very many rows: use alpha='auto', which takes five folds."
+        )
+    return LeftOut(approximate_loo(span, objective, found, mean=how == "gcv"), how)
 
 
 def cross_validated(
@@ -89,12 +106,12 @@ def select_loss_alpha(
     folds: Callable[[], Tensor],
     options: dict[str, Any],
     alphas: Tensor,
-    criterion: Callable[[Objective, Tensor], float] | None = None,
+    how: str = "auto",
 ) -> tuple[AlphaPath, list[Minimum], list[LeftOut]]:
     """Choose one alpha for all objectives by `loss_of_left_out`; the path ends early where it rises.
 
-    `criterion` gives the loss of predictions (n, t) where that is not the objective's own. Returns the path, and at
-    the chosen alpha the minima and the predictions for rows left out.
+    `how` is that of `left_out`. Returns the path, and at the chosen alpha the minima and the predictions for rows left
+    out.
     """
     ascending = alphas.sort().values
     warm: list[Minimum | None] = [None] * len(objectives)
@@ -105,9 +122,9 @@ def select_loss_alpha(
         problems = [replace(objective, alpha=float(ascending[index])) for objective in objectives]
         minima = [minimise(span, problem, start, **options) for problem, start in zip(problems, warm, strict=True)]
         warm = list(minima)
-        out = [left_out(span, problem, found, folds, options) for problem, found in zip(problems, minima, strict=True)]
-        judge = criterion or loss_of_left_out
-        errors[index] = sum(judge(problem, part.fitted) for problem, part in zip(problems, out, strict=True))
+        pairs = list(zip(problems, minima, strict=True))
+        out = [left_out(span, problem, found, folds, options, how) for problem, found in pairs]
+        errors[index] = sum(loss_of_left_out(problem, part.fitted) for problem, part in zip(problems, out, strict=True))
         best = int(errors.argmin())
         rises = 0 if index == best else rises + 1
         kept[index] = minima, out
@@ -122,15 +139,22 @@ def select_loss_alpha(
     index = int(errors.argmin())
     chosen = ascending[index].reshape(1)
     edge = torch.tensor([index in (0, len(alphas) - 1)])
-    how = kept[index][1][0].how
-    path = replace(path, alpha=chosen, at_edge=edge, criterion="loo" if how == "loo" else "folds")
+    path = replace(path, alpha=chosen, at_edge=edge, criterion=kept[index][1][0].how)
     return path, *kept[index]
 
 
 def _is_cheap(span: Any, objective: Objective) -> bool:
+    few = isinstance(span, FewSpan) or span.n**3 * objective.outputs <= MOST_MULTIPLICATIONS
+    return few and _has_influences(span, objective)
+
+
+def _has_influences(span: Any, objective: Objective) -> bool:
+    """Whether the influence of each row on its own prediction can be computed."""
+    if not objective.loss.convex:
+        return False
     if isinstance(span, FewSpan):
         return True
-    if span.matrix is None or span.n**3 * objective.outputs > MOST_MULTIPLICATIONS:
+    if span.matrix is None:
         return False
     if objective.loss.joint:
         return (JOINT_MATRICES + 3 * objective.outputs) * 8 * span.n**2 <= span.room

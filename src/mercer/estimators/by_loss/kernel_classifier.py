@@ -47,7 +47,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         of labels -1 and 1.
     alpha : a number > 0; a support vector machine has C = 1 / (2 alpha). "auto" chooses the value of least loss at rows
         left out, with smoothed labels for the logistic loss: by approximate leave-one-out, which is exact for the
-        squared loss, or by five folds for the hinge and for many rows.
+        squared loss, or by five folds for the hinge and for many rows. "loo" is approximate leave-one-out in any case
+        (for the hinge the span rule), "gcv" generalised approximate cross-validation.
     fit_intercept : whether to add an intercept without penalty; True is the problem of scikit-learn's SVC.
     class_weight : None, a dictionary of weights by class, or "balanced".
     solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.core.errors import InputError
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.by_loss.settings import LossSettings
+from mercer.estimators.common.alpha import checked_alpha
 from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
 from mercer.kernels import Kernel, resolve
 from mercer.kernels.overflow import check_kernel_values
@@ -20,7 +21,7 @@ from mercer.solvers.system import SMALLEST_ALPHA
 
 @dataclass(frozen=True, eq=False)
 class LossPlan:
-    """The kernel with its length scales found, alpha ("auto" or a number), the solver and why, and the classes.
+    """The kernel with its length scales found, alpha (a number or the word for how to choose it), the solver and why.
 
     `classes` are the sorted labels, of which targets are the places; None for a regression.
     """
@@ -71,13 +72,13 @@ def place_of(settings: LossSettings, solver: str, seen: Seen, budget: Any) -> Pl
 
 
 def checked_loss_alpha(alpha: Any) -> float | str:
-    """A number of at least `SMALLEST_ALPHA`, or "auto"."""
-    if isinstance(alpha, str) and alpha == "auto":
-        return alpha
-    number = not isinstance(alpha, bool) and isinstance(alpha, int | float | np.integer | np.floating)
-    if not number or not SMALLEST_ALPHA <= alpha < float("inf"):
-        raise InputError(f'alpha={alpha!r}: give "auto", or a finite number that is at least {SMALLEST_ALPHA:.2g}.')
-    return float(alpha)
+    """The word of a criterion, or a number of at least `SMALLEST_ALPHA`, as the one target may have it in a list."""
+    found = checked_alpha(alpha, 1)
+    if isinstance(found, str):
+        return str(alpha)
+    if not float(found) >= SMALLEST_ALPHA:
+        raise InputError(f'alpha={alpha!r}: must be at least {SMALLEST_ALPHA:.2g}, or "auto".')
+    return float(found)
 
 
 def _print_residual(iteration: int, residual: float) -> None:

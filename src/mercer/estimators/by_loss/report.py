@@ -5,7 +5,11 @@ from __future__ import annotations
 from mercer.core.report import Report, make_report
 from mercer.estimators.by_loss.fit import LossFit
 
-CRITERIA = {"loo": "approximate leave-one-out", "folds": "five folds"}
+CRITERIA = {
+    "loo": "approximate leave-one-out",
+    "gcv": "generalised approximate cross-validation",
+    "folds": "five folds",
+}
 MOST_CLASSES = 10
 """Classes that are named."""
 

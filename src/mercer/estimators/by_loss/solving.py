@@ -74,15 +74,16 @@ def _at(plan: LossPlan, problem: Problem, alpha: float) -> Found:
 def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
     """The minima at the alpha of least loss at rows left out."""
     objectives, kinked = _checked(objectives_of(plan, problem.data, 1.0)), plan.settings.kinked
+    how = str(plan.alpha)
     options = plan.options(tell=False)
     if kinked:
         options["tol"] = max(options["tol"], ROUGH)
     alphas = loss_alphas(problem.span, scale or 1.0, coarse=kinked)
-    path, minima, out = select_loss_alpha(problem.span, objectives, problem.folds, options, alphas)
+    path, minima, out = select_loss_alpha(problem.span, objectives, problem.folds, options, alphas, how)
     path = replace(path, measure=plan.settings.measure)
     alpha = float(path.alpha[0])
     if not kinked:
-        return Found(alpha, minima, path, out)
+        return Found(alpha, minima, path, None if how == "gcv" else out)
     pairs = zip(objectives_of(plan, problem.data, alpha), minima, strict=True)
     return Found(
         alpha, [minimise(problem.span, objective, rough, **plan.options()) for objective, rough in pairs], path

@@ -53,7 +53,7 @@ COMMON = POINTS | {
     "objective": number(),
     "report": REPORT,
     "seen": SEEN,
-    "criterion": one_of(None, "loo", "folds"),
+    "criterion": one_of(None, "loo", "gcv", "folds"),
 }
 CLASSIFIER = Table(COMMON | CLASSES)
 REGRESSOR = Table(COMMON | {"crossings": whole()})

@@ -12,16 +12,18 @@ from torch import Tensor
 from mercer.core.errors import InputError, InputTypeError
 from mercer.solvers.system import ALPHA_WORDS, is_alpha
 
-CRITERIA = ("loo", "gcv")
+CRITERIA = {"auto": "loo", "loo": "loo", "gcv": "gcv"}
+"""The criteria by the words of users; "auto" is leave-one-out, for other losses than the squared its approximation."""
+ALPHA = 'a number >= 0, one per target, "auto", "loo" or "gcv"'
 
 
 def checked_alpha(alpha: Any, n_targets: int) -> str | float | Tensor:
-    """A criterion, one float >= 0, or a float64 tensor with one value per target."""
-    words = f'alpha={alpha!r}: give a number >= 0, one per target, "loo" or "gcv"'
+    """The name of a criterion, one float >= 0, or a float64 tensor with one value per target."""
+    words = f"alpha={alpha!r}: must be {ALPHA}"
     if isinstance(alpha, str):
         if alpha not in CRITERIA:
             raise InputError(f"{words}.")
-        return alpha
+        return CRITERIA[alpha]
     if isinstance(alpha, bool) or alpha is None:
         raise InputTypeError(f"{words}.")
     if isinstance(alpha, numbers.Real):

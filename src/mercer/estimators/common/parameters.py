@@ -17,10 +17,9 @@ from sklearn.base import BaseEstimator
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.core.memory import parse_budget
+from mercer.estimators.common.alpha import ALPHA, CRITERIA
 from mercer.kernels import as_kernel
 from mercer.solvers.landmarks import check_landmarks
-
-CRITERIA = ("loo", "gcv")
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ SCALE = Rule(_is_number, lambda value: _is_finite(value) and value >= 0, "a fini
 RIDGE = Rule(
     lambda value: value in CRITERIA if isinstance(value, str) else _is_numbers(value),
     lambda value: isinstance(value, str) or _all_finite(value),
-    'a finite number >= 0, one per target, "loo" or "gcv"',
+    ALPHA,
 )
 
 RULES: dict[str, Rule | Reader] = {

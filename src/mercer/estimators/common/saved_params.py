@@ -68,7 +68,7 @@ PARAMS: dict[str, Kind] = {
     "dtype": one_of(None, "auto", *DTYPES),
     "epsilon": number(0),
     "fit_intercept": FLAG,
-    "inverse_alpha": Either((number(0), Several(number(0), 1), one_of("loo", "gcv"))),
+    "inverse_alpha": ALPHA,
     "inverse_kernel": KERNEL,
     "kernel": Either((KERNEL, number(above=0))),
     "landmarks": Either((one_of(None, "uniform", "pivoted", "leverage", GIVEN), ROWS, Several(TEXT, 1))),

@@ -63,9 +63,9 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     Parameters
     ----------
     kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
-    alpha : ridge: a number >= 0, one per target, or "loo" / "gcv" to choose it for each target by leave-one-out
-        or generalised cross-validation from one eigendecomposition.
-    alphas : the path that "loo" and "gcv" search; by default 30 values relative to the largest eigenvalue.
+    alpha : ridge: a number >= 0, one per target, or a word to choose it for each target from one eigendecomposition:
+        "loo" by leave-one-out, "gcv" by generalised cross-validation; "auto" is "loo".
+    alphas : the path that these words search; by default 30 values relative to the largest eigenvalue.
     tune : fit the kernel's parameters too, by the gradient of the leave-one-out error.
     solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
         "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
