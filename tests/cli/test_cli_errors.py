@@ -191,7 +191,7 @@ def test_a_job_that_does_not_fit_the_memory(fails, houses, save):
     [
         ("--alpha", "small", "'small' is not auto, loo, gcv or a number"),
         ("--alpha", "-1", "'-1' is not auto, loo, gcv or a number"),
-        ("--alpha", "nan", "'nan' is not loo"),
+        ("--alpha", "nan", "'nan' is not auto"),
         ("--kernel", "gausian", 'Did you mean "gaussian"'),
         ("--kernel", "spectrum", "cannot learn from columns of numbers"),
         ("--test-fraction", "1", "1 is not at least 0 and below 1"),
