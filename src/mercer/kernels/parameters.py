@@ -31,7 +31,7 @@ class Parameter:
 
     def check(self, value: Any, owner: str, name: str) -> Any:
         """The value as a float, int, tuple or tensor, or an error that names the kernel and the value."""
-        where = f"{owner}({name}={_short(value)})"
+        where = _Where(owner, name, value)
         if self.median and isinstance(value, str) and value == MEDIAN:
             return value
         if isinstance(value, Tensor):
@@ -55,19 +55,20 @@ class Parameter:
             bound += " or one such number per column"
         return bound + (' or "median"' if self.median else "")
 
-    def _scalar(self, value: Any, where: str, name: str) -> float | int:
+    def _scalar(self, value: Any, where: _Where, name: str) -> float | int:
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
-        self._check_range(torch.tensor(number, dtype=torch.float64), where)
+        if not (self.lower < number <= self.upper and number < math.inf):  # else it is in the range without a tensor
+            self._check_range(torch.tensor(number, dtype=torch.float64), where)
         if not self.integer:
             return number
         if number != int(number):
             raise InputError(f"{where}: {name} must be {self.words()}.")
         return int(value)
 
-    def _tuple(self, value: Any, where: str, name: str) -> tuple[float, ...]:
+    def _tuple(self, value: Any, where: _Where, name: str) -> tuple[float, ...]:
         try:
             array = np.asarray(value)
         except ValueError:
@@ -78,7 +79,7 @@ class Parameter:
         self._check_range(torch.from_numpy(entries), where)
         return tuple(entries.tolist())
 
-    def _tensor(self, value: Tensor, where: str, name: str) -> Tensor:
+    def _tensor(self, value: Tensor, where: _Where, name: str) -> Tensor:
         if not value.is_floating_point():
             raise InputTypeError(f"{where}: a tensor parameter must be a floating-point tensor.")
         if value.ndim > (1 if self.vector else 0) or value.numel() == 0:
@@ -86,7 +87,7 @@ class Parameter:
         self._check_range(value.detach(), where)
         return value
 
-    def _check_range(self, values: Tensor, where: str) -> None:
+    def _check_range(self, values: Tensor, where: _Where) -> None:
         below = values <= self.lower if self.lower_open else values < self.lower
         bad = below | (values > self.upper) | values.isnan()
         if not self.infinite:
@@ -110,6 +111,14 @@ def length_scale(default: Any = 1.0) -> Any:
     return parameter(default, vector=True, median=True)
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+@dataclass(frozen=True)
+class _Where:
+    """The kernel, the parameter and its value in words, which are made only for an error."""
+
+    owner: str
+    name: str
+    value: Any
+
+    def __str__(self) -> str:
+        text = repr(self.value)
+        return f"{self.owner}({self.name}={text if len(text) <= 60 else text[:57] + '...'})"

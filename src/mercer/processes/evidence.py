@@ -61,6 +61,7 @@ class ExactEvidence:
         self.mean = mean
         self.place = place
         self.centring = Centring.of(mean, self.data.X, self.data.Y)
+        self.prior = PriorMatrix(hyperparameters, self.data.X, place)
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         try:
@@ -73,8 +74,7 @@ class ExactEvidence:
 
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         """The value and, where asked for, the gradient; an error where it cannot be computed."""
-        hyper = self.hyperparameters
-        K = PriorMatrix(hyper, theta, self.data.X, self.place)
+        hyper, K = self.hyperparameters, self.prior.at(theta)
         factor = factorise(lambda: with_noise(K.values(), hyper.noise_at(theta), self.data))
         value, a = self.value_and_weights(factor)
         if not gradient:

@@ -156,6 +156,13 @@ class Hyperparameters:
             for path, value in self.split(theta).items()
         }
 
+    def move(self, leaves: Mapping[str, Tensor], theta: np.ndarray) -> None:
+        """Give tensors that `leaves_at` made the values of another theta, and no gradient."""
+        with torch.no_grad():
+            for path, value in self.split(theta).items():
+                leaves[path].copy_(torch.as_tensor(value, dtype=torch.float64))
+                leaves[path].grad = None
+
     def gradient(self, leaves: Mapping[str, Tensor], noise_slope: float, theta: np.ndarray) -> np.ndarray:
         """The derivative in theta, from gradients gathered in `leaves` and the derivative in the noise."""
         parts = []

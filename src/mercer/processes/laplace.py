@@ -164,6 +164,7 @@ class LaplaceEvidence:
         self.labels = Labels(self.data.Y[:, 0], n_classes)
         self.hyperparameters = hyperparameters
         self.place = place
+        self._prior = PriorMatrix(hyperparameters, self.data.X, place)
         self._last: Tensor | None = None
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -178,7 +179,7 @@ class LaplaceEvidence:
 
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and its gradient; an error, or minus infinity without a mode, where it cannot be computed."""
-        prior = PriorMatrix(self.hyperparameters, theta, self.data.X, self.place)
+        prior = self._prior.at(theta)
         mode = find_mode(prior.values(), self.labels, self._last)
         if not mode.converged:
             return -math.inf, np.zeros_like(theta)

@@ -14,7 +14,7 @@ from mercer.processes.hyperparameters import Hyperparameters
 
 
 class PriorMatrix:
-    """K at theta, and the chain rule through it.
+    """K at theta, and the chain rule through it: made once for a sample, then moved from theta to theta.
 
     A matrix no larger than a tile of `pull_back` is evaluated once, and autograd remembers how. A larger one is
     evaluated again for its derivative, tile by tile, so that nothing else of its size is stored.
@@ -22,7 +22,7 @@ class PriorMatrix:
     >>> from mercer.kernels import Gaussian
     >>> place = Placement(torch.device("cpu"), torch.float64)
     >>> hyper = Hyperparameters.of(Gaussian(), noise=0.0, learn_noise=False)
-    >>> K = PriorMatrix(hyper, hyper.start, Points(torch.tensor([[0.0], [1.0]]).double()), place)
+    >>> K = PriorMatrix(hyper, Points(torch.tensor([[0.0], [1.0]]).double()), place).at(hyper.start)
     >>> K.values()
     tensor([[1.0000, 0.6065],
             [0.6065, 1.0000]], dtype=torch.float64)
@@ -31,13 +31,23 @@ class PriorMatrix:
     array([1.2131])
     """
 
-    def __init__(self, hyperparameters: Hyperparameters, theta: np.ndarray, X: Points, place: Placement) -> None:
-        self.hyperparameters, self.theta, self.X, self.place = hyperparameters, theta, X, place
-        self._leaves = hyperparameters.leaves_at(theta, place.device)
+    def __init__(self, hyperparameters: Hyperparameters, X: Points, place: Placement) -> None:
+        self.hyperparameters, self.X, self.place = hyperparameters, X, place
+        self.theta = hyperparameters.start
+        self._points = Points(X.values.to(place.dtype), X.names) if X.is_tensor else X
+        self._leaves = hyperparameters.leaves_at(self.theta, place.device)
+        self._kernel = hyperparameters.kernel.replace(**self._leaves)
+        self._small = len(X) ** 2 <= TILE_NUMBERS["cpu"]
         self._tile: Tensor | None = None
-        if len(X) ** 2 <= TILE_NUMBERS["cpu"]:
+
+    def at(self, theta: np.ndarray) -> PriorMatrix:
+        """The same matrix at other parameters."""
+        self.theta = theta
+        self.hyperparameters.move(self._leaves, theta)
+        if self._small:
             with torch.enable_grad():
-                self._tile = hyperparameters.kernel.replace(**self._leaves).on(DensePair(self._points))
+                self._tile = self._kernel.on(DensePair(self._points))
+        return self
 
     def values(self) -> Tensor:
         """K, a new float64 matrix."""
@@ -51,10 +61,5 @@ class PriorMatrix:
         if self._leaves and self._tile is not None:
             self._tile.backward(slope(slice(None), slice(None)).to(self._tile))
         elif self._leaves:
-            kernel, X = self.hyperparameters.kernel.replace(**self._leaves), self._points
-            pull_back(kernel, X, X, slope, self.place.device)
+            pull_back(self._kernel, self._points, self._points, slope, self.place.device)
         return self.hyperparameters.gradient(self._leaves, noise_slope, self.theta)
-
-    @property
-    def _points(self) -> Points:
-        return Points(self.X.values.to(self.place.dtype), self.X.names) if self.X.is_tensor else self.X

@@ -11,7 +11,6 @@ from mercer.processes.exact import with_noise
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Mean
 from mercer.processes.observations import Observations
-from mercer.processes.prior_matrix import PriorMatrix
 from mercer.solvers.factor import factorise
 
 PROBES = 64
@@ -55,7 +54,7 @@ class ProbedEvidence(ExactEvidence):
 
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         hyper, t, probes = self.hyperparameters, self.data.n_targets, self.normal.shape[1]
-        K = PriorMatrix(hyper, theta, self.data.X, self.place)
+        K = self.prior.at(theta)
         factor = factorise(lambda: with_noise(K.values(), hyper.noise_at(theta), self.data))
         value, a = self.value_and_weights(factor)
         if not gradient:
