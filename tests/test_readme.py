@@ -36,6 +36,7 @@ MODULES = [
     ".theory",
     ".selection",
     ".solvers",
+    ".stats",
     ".testing",
 ]
 VARIES = re.compile(r"residual \S+|\d+(?:\.\d+)? (?:s|min)\b")

@@ -1,0 +1,113 @@
+"""What a test found, in the manner of `scipy.stats`, and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.kernels import Kernel
+from mercer.plots.canvas import BLUE, MUTED, ORANGE, axes_for, brief, legend, name_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class KernelFinding:
+    """What one kernel of a test says by itself.
+
+    Attributes
+    ----------
+    kernel : the kernel.
+    statistic : its statistic.
+    pvalue : its p-value, not corrected for the other kernels.
+    weight : its share of the joint statistic.
+    """
+
+    kernel: Any
+    statistic: float
+    pvalue: float
+    weight: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TestResult:
+    """The result of a test.
+
+    Attributes
+    ----------
+    statistic : of the data.
+    pvalue : the probability of a statistic at least as large if the hypothesis holds.
+    null_distribution : statistics of the resamples; empty where the null distribution is a formula.
+    method : what was done, in words.
+    per_kernel : what each kernel says by itself, the most telling first.
+    """
+
+    __test__ = False
+
+    statistic: float
+    pvalue: float
+    null_distribution: np.ndarray
+    method: str
+    per_kernel: tuple[KernelFinding, ...] = ()
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.statistic, self.pvalue))
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that counts most."""
+        return self.per_kernel[0].kernel
+
+    @property
+    def summary(self) -> str:
+        """What was found, and how sure."""
+        return f"{self._finding()} ({how_sure(self.pvalue, len(self.null_distribution))}; {self.method})."
+
+    def _finding(self) -> str:
+        return "Rejected" if self.pvalue <= 0.05 else "Not rejected"
+
+    def __repr__(self) -> str:
+        return self.summary
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The statistic beside those of the resamples."""
+        return null_histogram(self.statistic, self.null_distribution, self.pvalue, ax=ax)
+
+
+def how_sure(pvalue: float, resamples: int) -> str:
+    """The p-value, with the room that a finite number of resamples leaves.
+
+    >>> how_sure(1 / 2001, 2000), how_sure(0.04, 0), how_sure(0.05, 99)
+    ('p = 0.0005, the smallest that 2,000 resamples can give', 'p = 0.04', 'p = 0.05 +- 0.04 with 99 resamples')
+    """
+    if not resamples:
+        return f"p = {brief(pvalue)}"
+    if round(pvalue * (resamples + 1)) == 1:
+        return f"p = {brief(pvalue)}, the smallest that {resamples:,} resamples can give"
+    error = 1.96 * math.sqrt(pvalue * (1 - pvalue) / (resamples + 1))
+    return f"p = {brief(pvalue)}" + (f" +- {error:.1g} with {resamples:,} resamples" if error > 0.1 * pvalue else "")
+
+
+def findings(kernels: Any, statistics: Any, pvalues: Any, weights: Any) -> tuple[KernelFinding, ...]:
+    """One finding for each kernel, by weight and then by p-value."""
+    found = [
+        KernelFinding(k, float(t), float(p), float(w))
+        for k, t, p, w in zip(kernels, statistics, pvalues, weights, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda f: (-f.weight, f.pvalue)))
+
+
+def null_histogram(statistic: float, null: np.ndarray, pvalue: float, *, ax: Axes | None = None) -> Axes:
+    """A histogram of the statistics of resamples, and a line at that of the data."""
+    ax = axes_for(ax)
+    if len(null):
+        ax.hist(null, bins=min(50, max(5, len(null) // 20)), color=MUTED, alpha=0.6, label="resamples")
+    ax.axvline(statistic, color=ORANGE if pvalue <= 0.05 else BLUE, linewidth=2, label="data")
+    name_axes(ax, "Statistic", "Resamples", f"p = {brief(pvalue)}")
+    legend(ax)
+    return ax

@@ -1,0 +1,102 @@
+"""What users pass in becomes `Points`: tables with their column names, objects, ready Gram matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points, as_points, check_finite, promote
+from mercer.core.errors import InputError, InputTypeError
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """The rows of two samples, the first `m` and the other `n`, as one.
+
+    >>> Pooled.of([[0.0]], [[1.0], [2.0]]).n
+    2
+    """
+
+    points: Points
+    m: int
+
+    @property
+    def n(self) -> int:
+        return len(self.points) - self.m
+
+    @property
+    def first(self) -> Points:
+        """The rows of the first sample."""
+        return self.points.take(slice(0, self.m))
+
+    @property
+    def second(self) -> Points:
+        """The rows of the second sample."""
+        return self.points.take(slice(self.m, None))
+
+    @classmethod
+    def of(cls, X: Any, Y: Any, domain: str = "vectors") -> Pooled:
+        """Both samples in one dtype, or an error where they have other columns."""
+        x, y = sample_points(X, "X", domain), sample_points(Y, "Y", domain)
+        _check_alike(x, y)
+        if not x.is_tensor:
+            return cls(Points([*x.values, *y.values]), len(x))
+        return cls(Points(torch.cat(promote(x.values, y.values)), x.names or y.names), len(x))
+
+
+def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
+    """One sample: a table of numbers, or a list of objects where the kernel takes them.
+
+    Tables with text and categories are encoded before they come here; this is the one place where that can be done for
+    all tests.
+    """
+    points = as_points(X, name, objects=domain == "objects")
+    if len(points) == 0:
+        raise InputError(f"{name} has no rows.")
+    if not points.is_tensor:
+        return points
+    if points.values.requires_grad:
+        raise InputTypeError(f"{name} requires grad, but tests are not differentiable: pass {name}.detach().")
+    return points
+
+
+def sample_weights(weights: Any, n: int, name: str) -> Tensor:
+    """Weights of the rows, which may be negative, with the sum one; None for equal ones.
+
+    >>> sample_weights([1.0, 3.0], 2, "weights")
+    tensor([0.2500, 0.7500], dtype=torch.float64)
+    """
+    if weights is None:
+        return torch.full((n,), 1.0 / n, dtype=torch.float64)
+    found = torch.as_tensor(weights, dtype=torch.float64).detach().cpu()
+    if found.shape != (n,):
+        raise InputError(f"{name} has shape {tuple(found.shape)} but there are {n} rows.")
+    check_finite(found, name)
+    total = float(found.sum())
+    if abs(total) <= 1e-12 * float(found.abs().sum()):
+        raise InputError(f"{name} add up to zero; they are divided by their sum, which must not vanish.")
+    return found / total
+
+
+def column_labels(names: Sequence[str] | None, d: int) -> tuple[str, ...]:
+    """Names of the columns, or their numbers.
+
+    >>> column_labels(None, 2)
+    ('0', '1')
+    """
+    return tuple(map(str, range(d))) if names is None else tuple(names)
+
+
+def _check_alike(x: Points, y: Points) -> None:
+    if x.is_tensor != y.is_tensor:
+        raise InputTypeError("X and Y must be of one kind: one holds rows of numbers, the other objects.")
+    if x.is_tensor and x.values.shape[1] != y.values.shape[1]:
+        raise InputError(
+            f"X has {x.values.shape[1]} columns but Y has {y.values.shape[1]}; both need the same features."
+        )
+    if x.names and y.names and x.names != y.names:
+        raise InputError(f"The columns of X are {list(x.names)} but those of Y are {list(y.names)}.")

@@ -1,0 +1,322 @@
+"""`two_sample_test`: do two samples come from one distribution?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy.stats import gamma, norm
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.core.seeding import as_seed
+from mercer.functions import RKHSFunction
+from mercer.kernels import Kernel
+from mercer.stats.columns import ColumnDifference, column_differences
+from mercer.stats.combining import check_combine, combined, per_kernel_p_values
+from mercer.stats.differences_plot import plot_columns, plot_line
+from mercer.stats.families import domain_of, family, given_kernels
+from mercer.stats.mmd import ESTIMATES, Estimate, shuffled
+from mercer.stats.pair_sums import PairSums, pair_sums
+from mercer.stats.resampling import autocorrelation_time, block_length, group_blocks, labels, order_blocks, signs
+from mercer.stats.results import TestResult, findings
+from mercer.stats.samples import Pooled, column_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COMBINED = {"fused": "fused", "min_p": "smallest p-value", "agg": "aggregated"}
+NULLS = ("permutation", "wild", "gamma")
+ROUNDING = {torch.float64: 1e-13, torch.float32: 5e-6}
+"""Statistics closer than this share of the size of the kernel count as equal; in float32 also divided by n."""
+
+
+def two_sample_test(
+    X: Any,
+    Y: Any,
+    kernel: Any = None,
+    *,
+    combine: str = "fused",
+    estimator: str = "u",
+    null: str = "permutation",
+    groups: Any = None,
+    order: Any = None,
+    n_resamples: int = 2000,
+    block_size: int | None = None,
+    budget: int | None = None,
+    random_state: Any = None,
+    memory_budget: Any = None,
+) -> TwoSampleResult:
+    r"""Test whether two samples come from one distribution, by their maximum mean discrepancy,
+
+    .. math:: \mathrm{MMD}^2_U = \frac{\sum_{i \ne j} k(x_i, x_j)}{m (m - 1)}
+        + \frac{\sum_{i \ne j} k(y_i, y_j)}{n (n - 1)} - \frac{2 \sum_{i, j} k(x_i, y_j)}{m n}.
+
+    Rows that are exchangeable give an exact p-value at every sample size: labels are permuted, for all kernels at once,
+    and all permutations are one product with the pooled Gram matrix, which is never stored.
+
+    Parameters
+    ----------
+    X, Y : samples with the same columns, or lists of strings or other objects for kernels that take them.
+    kernel : None for ten Gaussian kernels and ten Laplace kernels (of the L1 distance), whose widths cover the pooled
+        distances with each column in units of its deviation; "median" for one Gaussian; a kernel, a name or a list of
+        them. With "precomputed", X and Y are the rows of the pooled Gram matrix, of shapes (m, m + n), (n, m + n).
+    combine : how several kernels become one test: "fused" (a soft maximum), "min_p" (the smallest p-value, corrected by
+        the same permutations) or "agg" (MMDAgg: half of the resamples for each of two layers).
+    estimator : "u", or for many rows, with a normal null distribution and no resampling, "cross", "linear", "block" or
+        "incomplete"; these take one kernel. See `mmd` for `block_size` and `budget`.
+    null : "permutation"; "wild" for time series of equal length side by side; "gamma" for one kernel, from n = 200.
+    groups : the group of each row of X and Y (a pair, or one sequence of m + n): groups, such as patients, are
+        exchanged as a whole.
+    order : True where rows follow each other in time: blocks of them are exchanged, as long as their correlation asks
+        for; an integer is the length of a block.
+    n_resamples : random permutations. Where there are no more ways to choose the first sample, all are taken.
+
+    References: Gretton et al., *A kernel two-sample test*, 2012; Biggs, Schrab and Gretton, *MMD-FUSE*, 2023; Schrab et
+    al., *MMD aggregated two-sample test*, 2023; Shekhar et al., *A permutation-free kernel two-sample test*, 2022.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(100, 2)), rng.normal(size=(120, 2)) * [1.0, 2.0]
+    >>> result = two_sample_test(X, Y, n_resamples=500)
+    >>> result.pvalue < 0.01, result.columns()[0].name
+    (True, '1')
+    """
+    kernels = given_kernels(kernel)
+    check_combine(combine)
+    _check_count(n_resamples)
+    if null not in NULLS:
+        raise InputError(f"null={null!r}: give one of {', '.join(map(repr, NULLS))}.")
+    pooled = Pooled.of(X, Y, domain_of(kernels, X))
+    if min(pooled.m, pooled.n) < 2:
+        raise InputError(f"Each sample needs at least two rows; X has {pooled.m} and Y has {pooled.n}.")
+    seed = as_seed(random_state)
+    chosen = family(kernels, pooled.points, seed)
+    if estimator != "u":
+        return _asymptotic(estimator, chosen, pooled, block_size, budget, seed, memory_budget)
+    if null == "gamma":
+        return _by_gamma(chosen, pooled, memory_budget)
+    if null == "wild":
+        return _by_signs(chosen, pooled, combine, n_resamples, seed, order, memory_budget)
+    blocks, exchanged = _blocks(groups, order, pooled)
+    A = labels(len(pooled.points), pooled.m, n_resamples, seed, blocks)
+    shift = near_means(A)
+    sums = pair_sums(chosen, pooled.points, A - shift, memory_budget=memory_budget)
+    result = _combined(combine, chosen, unbiased(sums, A, shift), sums, min(pooled.m, pooled.n))
+    how = f"MMD of {_kernels(chosen, combine)}, {A.shape[1] - 1:,} permutations{exchanged}"
+    return _result(pooled, chosen, result, how)
+
+
+def near_means(A: Tensor) -> Tensor:
+    """The column means to twelve bits, so that A minus them is exact in float32 too.
+
+    >>> near_means(torch.tensor([[1.0], [0.0], [0.0]])) * 2**12
+    tensor([1365.])
+    """
+    return (A.mean(0) * 2**12).round() / 2**12
+
+
+def unbiased(sums: PairSums, A: Tensor, shift: Tensor) -> Tensor:
+    """MMD^2_U for each kernel and each column of the indicators A, from forms of A - shift.
+
+    Row sums and totals are float64, and so is all that is added up here.
+    """
+    m, c = A.sum(0).double(), shift.double()
+    n = len(A) - m
+    r, total = sums.rows @ A.double(), sums.totals.unsqueeze(1)
+    first = sums.forms + 2.0 * c * r - c**2 * total
+    scale = 1.0 / (m * (m - 1)) + 1.0 / (n * (n - 1)) + 2.0 / (m * n)
+    return scale * first - r * (2.0 / (n * (n - 1)) + 2.0 / (m * n)) + total / (n * (n - 1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoSampleResult(TestResult):
+    """The result of `two_sample_test`: a `TestResult` that also says where the samples differ."""
+
+    pooled: Pooled = field(kw_only=True)
+
+    def witness(self, X: Any) -> Any:
+        r"""The witness function :math:`\hat\mu_X - \hat\mu_Y` of the kernel that counts most, at the rows of X.
+
+        Positive where the first sample has more mass, negative where the second has.
+        """
+        return self._function()(X)
+
+    def columns(self) -> tuple[ColumnDifference, ...]:
+        """How much each column differs by itself, those that differ most first, with p-values corrected by Holm.
+
+        Samples can differ in how columns go together although no column differs.
+        """
+        points = self.pooled.points
+        if not points.is_tensor or self.kernel.domain == "matrix":
+            raise InputError("Only tables have columns; these samples are objects or a ready Gram matrix.")
+        x, y = (part.values.double().cpu().numpy() for part in (self.pooled.first, self.pooled.second))
+        return column_differences(x, y, column_labels(points.names, x.shape[1]))
+
+    def rows(self, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the rows of X and of Y that are most unlike the other sample, by the witness function."""
+        values = self._values()
+        m = self.pooled.m
+        return np.argsort(-values[:m], kind="stable")[:k], np.argsort(values[m:], kind="stable")[:k]
+
+    def plot_differences(self, ax: Axes | None = None) -> Axes:
+        """Where the samples differ: densities and the witness of one column, or the distance of each of several."""
+        x, y = (part.values.double().cpu().numpy() for part in (self.pooled.first, self.pooled.second))
+        if x.shape[1] > 1:
+            return plot_columns(self.columns(), ax)
+        names = column_labels(self.pooled.points.names, 1)
+        return plot_line(x[:, 0], y[:, 0], self.witness, names[0] if self.pooled.points.names else "x", ax)
+
+    def _function(self) -> RKHSFunction:
+        m, n = self.pooled.m, self.pooled.n
+        coefficients = np.concatenate([np.full(m, 1.0 / m), np.full(n, -1.0 / n)])
+        return RKHSFunction(self.kernel, self.pooled.points, coefficients)
+
+    def _values(self) -> np.ndarray:
+        if self.kernel.domain == "matrix":
+            K = self.pooled.points.values.double().cpu().numpy()
+            return K @ np.asarray(self._function().coef)
+        points = self.pooled.points.values
+        values = self.witness(points)
+        return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+
+    def _finding(self) -> str:
+        if self.pvalue > 0.05:
+            return f"No difference found between samples of {self.pooled.m:,} and {self.pooled.n:,} rows"
+        text = "The samples differ"
+        if not self.pooled.points.is_tensor or self.kernel.domain == "matrix":
+            return text
+        found = self.columns()
+        if len(found) < 2:
+            return text
+        named = [c.name for c in found if c.pvalue <= 0.05]
+        if not named:
+            return f"{text}, in how columns go together: no column differs by itself"
+        return f"{text}, most in {_listed(named)}"
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more columns"
+
+
+def _result(pooled: Pooled, kernels: Sequence[Kernel], found: Any, how: str) -> TwoSampleResult:
+    joint, per_kernel = found
+    return TwoSampleResult(joint.statistic, joint.pvalue, joint.null.numpy(), how, per_kernel, pooled=pooled)
+
+
+def _combined(combine: str, kernels: Sequence[Kernel], statistics: Tensor, sums: PairSums, n: int) -> Any:
+    sizes = (sums.squares / (n * (n - 1))).sqrt()
+    rounding = sizes * ROUNDING[sums.dtype] / (n if sums.dtype == torch.float32 else 1)
+    joint = combined(combine, statistics, rounding, sizes, math.sqrt(n * (n - 1)))
+    each = per_kernel_p_values(statistics, rounding)
+    return joint, findings(kernels, statistics[:, 0], each, joint.weights)
+
+
+def _kernels(kernels: Sequence[Kernel], combine: str) -> str:
+    if len(kernels) == 1:
+        return repr(kernels[0].rounded()) if len(repr(kernels[0])) < 100 else f"one {type(kernels[0]).__name__} kernel"
+    return f"{len(kernels)} kernels, {COMBINED[combine]}"
+
+
+def _blocks(groups: Any, order: Any, pooled: Pooled) -> tuple[Tensor | None, str]:
+    """The block of each row that is exchanged as a whole, and words for it."""
+    N, m = len(pooled.points), pooled.m
+    if groups is not None and order is not None:
+        raise InputError("Give groups or order, not both.")
+    if groups is not None:
+        blocks = group_blocks(groups, m, N)
+        return blocks, f" of {int(blocks.max()) + 1:,} groups"
+    if order is None or order is False:
+        return None, ""
+    length = max(_length(order, part) for part in (pooled.first, pooled.second))
+    return order_blocks(m, N, length), f" of blocks of {length:,} rows"
+
+
+def _length(order: Any, part: Any) -> int:
+    if order is True:
+        if not part.is_tensor:
+            raise InputError("order=True needs rows of numbers to see how they are correlated; give a block length.")
+        return block_length(part.values)
+    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+        raise InputError(f"order={order!r}: give True, or the number of rows of a block.")
+    return order
+
+
+def _by_signs(
+    kernels: Sequence[Kernel], pooled: Pooled, combine: str, count: int, seed: int, order: Any, memory: Any
+) -> TwoSampleResult:
+    """The wild bootstrap: x_i and y_i, observed together, change places; signs stay as long as rows are correlated."""
+    if pooled.m != pooled.n:
+        raise InputError(f'null="wild" pairs rows: X and Y need equally many, not {pooled.m} and {pooled.n}.')
+    n, flip = pooled.n, 0.5
+    if order and pooled.points.is_tensor:
+        flip = flip_probability(torch.cat([pooled.first.values, pooled.second.values], 1))
+    W = torch.cat([torch.ones(n, 1), signs(n, count, seed, flip)], 1)
+    sums = pair_sums(kernels, pooled.points, torch.cat([W, -W]), memory_budget=memory)
+    statistics = sums.forms / (n * (n - 1))
+    how = f"MMD of {_kernels(kernels, combine)}, wild bootstrap of {count:,}"
+    return _result(pooled, kernels, _combined(combine, kernels, statistics, sums, n), how)
+
+
+def flip_probability(values: Tensor) -> float:
+    """How often signs of a Markov bootstrap change: as slowly as rows forget each other, one half where at once.
+
+    >>> round(flip_probability(torch.randn(4000, 1, generator=torch.Generator().manual_seed(0))), 1)
+    0.5
+    """
+    time = autocorrelation_time(values)
+    return 0.5 if time < 1.2 else 0.5 / (2.0 * time)
+
+
+def _by_gamma(kernels: Sequence[Kernel], pooled: Pooled, memory: Any) -> TwoSampleResult:
+    r"""A gamma distribution with the mean and the variance that the eigenvalues of the centred Gram matrix give."""
+    if len(kernels) != 1:
+        raise InputError('null="gamma" needs one kernel, such as kernel="median".')
+    N, m, n = len(pooled.points), pooled.m, pooled.n
+    v = torch.cat([torch.full((m,), 1.0 / m), torch.full((n,), -1.0 / n)]).double().unsqueeze(1)
+    sums = pair_sums(kernels, pooled.points, v, memory_budget=memory, dtype=torch.float64)
+    diagonal = sums.diagonal[0]
+    statistic = (m * n / N) * float(sums.forms[0, 0] + diagonal @ v[:, 0].square())
+    mean, variance = gamma_moments(
+        sums.rows[0] + diagonal, float(sums.squares[0]) + float(diagonal @ diagonal), diagonal
+    )
+    p = float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean)) if variance > 0 else 1.0
+    how = f"MMD of {_kernels(kernels, '')}, gamma approximation"
+    return TwoSampleResult(statistic, p, np.empty(0), how, findings(kernels, [statistic], [p], [1.0]), pooled=pooled)
+
+
+def gamma_moments(rows: Tensor, squares: float, diagonal: Tensor) -> tuple[float, float]:
+    """Mean and variance of sum_l lambda_l chi^2_l for the eigenvalues lambda of the centred Gram matrix over N."""
+    N, total = len(rows), float(rows.sum())
+    trace = float(diagonal.sum()) - total / N
+    frobenius = squares - 2.0 * float(rows @ rows) / N + (total / N) ** 2
+    return trace / (N - 1), 2.0 * max(frobenius, 0.0) / (N - 1) ** 2
+
+
+def _asymptotic(
+    estimator: str, kernels: Sequence[Kernel], pooled: Pooled, block_size: Any, budget: Any, seed: int, memory: Any
+) -> TwoSampleResult:
+    """An unbiased estimate over its standard error, which is normal if the samples have one distribution."""
+    if estimator not in ESTIMATES:
+        raise InputError(f"estimator={estimator!r}: give 'u', {', '.join(map(repr, ESTIMATES))}.")
+    if len(kernels) != 1:
+        raise InputError(f'estimator={estimator!r} needs one kernel, such as kernel="median".')
+    estimate = ESTIMATES[estimator](kernels[0], shuffled(pooled, seed), block_size, budget, seed, memory)
+    how = f"{estimator} MMD of {_kernels(kernels, '')}, normal approximation"
+    return normal_result(estimate, kernels[0], pooled, how)
+
+
+def normal_result(estimate: Estimate, kernel: Kernel, pooled: Pooled, how: str) -> TwoSampleResult:
+    """The one-sided test of an estimate and its standard error."""
+    z = estimate.value / estimate.error if 0 < estimate.error < math.inf else 0.0
+    p = float(norm.sf(z))
+    return TwoSampleResult(z, p, np.empty(0), how, findings([kernel], [z], [p], [1.0]), pooled=pooled)
+
+
+def _check_count(n_resamples: Any) -> None:
+    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
+        raise InputError(f"n_resamples={n_resamples!r}: must be an integer >= 1.")
