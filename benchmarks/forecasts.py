@@ -2,14 +2,17 @@
 
 Each case draws test rows and n, 2n, 4n training rows of a set, forecasts the errors of 2n and 4n rows from the first n,
 and measures them. Names of sets may follow; then tables are printed for each half of the sets, so that constants fixed
-on the first are judged by the second. `python -m benchmarks.forecasts cases.json --table` only prints.
+on the first are judged by the second. `--table` only prints; `--jobs 8` works on eight cases at a time; `--rows FOLDER`
+writes the rows that are drawn to a folder, or reads them there, for a machine that has not the data.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +21,7 @@ import numpy as np
 
 from benchmarks.real_data import FOLDER, find
 from mercer.core.arrays import as_points
-from mercer.kernels import kernel_from_name, resolve
+from mercer.kernels import NTK, Kernel, kernel_from_name, resolve
 from mercer.theory.forecaster import doubt, forecasters, log_error
 from mercer.theory.power_law import predictions
 from mercer.theory.ridge_path import Eigen, RidgePath
@@ -27,7 +30,8 @@ FIRST = ["autompg", "concrete", "elevators", "energy", "forest", "keggdirected",
          "california_housing", "flights2001_3m", "levitus_ocean_temp", "magic_gamma"]  # fmt: skip
 SECOND = ["bike", "gas", "housing", "kin40k", "pendulum", "protein", "pumadyn32nm", "uci/wine", "yacht",
           "houseelectric", "bts_flights_2024_01", "higgs_lightgbm_7k", "a9a", "campaign"]  # fmt: skip
-KERNELS = ("laplace", "gaussian", "matern32")
+KERNELS = ("laplace", "gaussian", "matern32", "ntk")
+DEPTH = 3
 SPLITS = 3
 MOST_ROWS, MOST_TEST = 500, 2000
 FACTORS = (2, 4)
@@ -42,7 +46,20 @@ def table(name: str) -> tuple[np.ndarray, np.ndarray]:
         return data["X"], data["y"]
 
 
-def rows_of(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
+def rows_of(name: str, seed: int, folder: Path | None = None) -> tuple[np.ndarray, ...]:
+    """Standardised training rows, targets, test rows and their targets; in a folder they are kept."""
+    path = None if folder is None else folder / f"{name.replace('/', '-')}-{seed}.npz"
+    if path is not None and path.is_file():
+        with np.load(path, allow_pickle=False) as kept:
+            return tuple(kept[key].astype(float) for key in ("X", "y", "X_test", "y_test"))
+    found = drawn(name, seed)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(path, **dict(zip(("X", "y", "X_test", "y_test"), map(np.float32, found), strict=True)))
+    return found
+
+
+def drawn(name: str, seed: int) -> tuple[np.ndarray, ...]:
     X, y = table(name)
     order = np.random.default_rng(seed).permutation(len(y))
     test = min(MOST_TEST, len(y) // 3)
@@ -57,12 +74,21 @@ def rows_of(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     scale = y_train[:n].std() or 1.0
     centre = y_train[:n].mean()
     standard = [(X_train - mean) / spread, (y_train - centre) / scale, (X_test - mean) / spread]
-    return *standard, (y_test - centre) / scale, n
+    return *standard, (y_test - centre) / scale
 
 
-def case(name: str, kernel_name: str, seed: int) -> dict:
-    X, y, X_test, y_test, n = rows_of(name, seed)
-    kernel = resolve(kernel_from_name(kernel_name), as_points(X[:n]))
+def kernel_of(name: str, X: np.ndarray) -> Kernel:
+    return (
+        NTK(depth=DEPTH)
+        if name == "ntk"
+        else resolve(kernel_from_name(name).replace(length_scale="median"), as_points(X))
+    )
+
+
+def case(name: str, kernel_name: str, seed: int, folder: Path | None) -> dict:
+    X, y, X_test, y_test = rows_of(name, seed, folder)
+    n = len(y) // 4
+    kernel = kernel_of(kernel_name, X[:n])
     K, cross = np.asarray(kernel(X)), np.asarray(kernel(X_test, X))
     repeated = 1 - len(np.unique(X[:n], axis=0)) / n
     started = time.perf_counter()
@@ -96,17 +122,23 @@ def case(name: str, kernel_name: str, seed: int) -> dict:
     return found
 
 
-def run(path: Path, names: list[str]) -> list[dict]:
+def run(path: Path, names: list[str], jobs: int, folder: Path | None) -> list[dict]:
     done = json.loads(path.read_text()) if path.is_file() else []
     known = {(c["name"], c["kernel"], c["seed"]) for c in done}
-    for name in names:
-        for seed in range(SPLITS):
-            for kernel in KERNELS:
-                if (name, kernel, seed) in known:
-                    continue
-                done.append(case(name, kernel, seed))
-                path.write_text(json.dumps(done))
+    wanted = [(name, kernel, seed) for name in names for seed in range(SPLITS) for kernel in KERNELS]
+    for found in _cases([key for key in wanted if key not in known], jobs, folder):
+        done.append(found)
+        path.write_text(json.dumps(done))
     return done
+
+
+def _cases(wanted: list[tuple[str, str, int]], jobs: int, folder: Path | None) -> Iterator[dict]:
+    if jobs == 1:
+        yield from (case(*key, folder) for key in wanted)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        for done in as_completed([pool.submit(case, *key, folder) for key in wanted]):
+            yield done.result()
 
 
 @dataclass(frozen=True)
@@ -170,10 +202,16 @@ def tables(cases: list[dict]) -> None:
 
 
 def main() -> None:
-    path = Path(sys.argv[1])
-    if "--table" not in sys.argv:
-        run(path, sys.argv[2:] or FIRST + SECOND)
-    tables(json.loads(path.read_text()))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.forecasts", description=__doc__)
+    parser.add_argument("cases", type=Path, help="a JSON file that keeps what was measured")
+    parser.add_argument("names", nargs="*", default=FIRST + SECOND)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--rows", type=Path)
+    chosen = parser.parse_args()
+    if not chosen.table:
+        run(chosen.cases, chosen.names, chosen.jobs, chosen.rows)
+    tables(json.loads(chosen.cases.read_text()))
 
 
 if __name__ == "__main__":
