@@ -16,6 +16,7 @@ from mercer.selection.gcv import gcv_error
 from mercer.selection.loo import loo_error, loo_residuals
 from mercer.selection.weights import positive_weights
 from mercer.solvers import Spectrum
+from mercer.solvers.centring import centred
 from mercer.solvers.scaling import powers_of_two
 
 SAME_ERROR = 1e-6  # errors this close, relative to the smallest, are taken as equal
@@ -97,7 +98,8 @@ def select_alpha(
 ) -> AlphaPath:
     """Choose alpha for each target by the leave-one-out error or by generalised cross-validation.
 
-    `spectrum` decomposes A = S K S with S = diag(sqrt weights); Y are the plain targets (n,) or (n, t). Where errors
+    `spectrum` decomposes A = S K S with S = diag(sqrt weights); Y are the plain targets (n,) or (n, t). Where A is
+    centred, the fits have an intercept. Where errors
     are equal to six digits the largest alpha is taken, the smoothest function. As many targets are done together as a
     quarter of `memory_budget` has room for, bytes or text such as "2GiB"; half of what is free by default.
 
@@ -110,7 +112,7 @@ def select_alpha(
     (tensor([0.0010], dtype=torch.float64), tensor([True]))
     """
     error_of = get_criterion(criterion)
-    y = Y.to(spectrum.values).reshape(len(Y), -1)
+    y = centred(Y.to(spectrum.values).reshape(len(Y), -1), weights, wanted=spectrum.lift is not None)[1]
     unit = powers_of_two(y)  # squares of what is beyond 1e154 are no numbers
     y = y / unit
     w = positive_weights(weights, y)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from mercer.selection.weights import along_rows, positive_weights
 from mercer.solvers import CholeskyFactor, Spectrum
+from mercer.solvers.centring import centred
 
 TINY_NULL_DIAGONAL = 2.0**-26  # a projector's diagonal below this is rounding
 
@@ -81,7 +82,7 @@ def loo_predictions(
     """What each row is predicted to be by the fit to the others, in the shape of Y, (n,) or (n, t).
 
     `prepared` decomposes A = S K S with S = diag(sqrt weights); Y are the plain targets. `alpha` is one number or one
-    per target; a `CholeskyFactor` already has its own.
+    per target; a `CholeskyFactor` already has its own. Where A is centred, the fits have an intercept.
 
     >>> from mercer.solvers import Eigh
     >>> from mercer.testing.solvers import MatrixSystem
@@ -89,13 +90,14 @@ def loo_predictions(
     >>> loo_predictions(Eigh().prepare(MatrixSystem(K)), torch.tensor([2.0, 4.0]), alpha=0.0).round(decimals=6)
     tensor([2., 1.], dtype=torch.float64)
     """
-    y = Y.to(prepared.L if isinstance(prepared, CholeskyFactor) else prepared.values).reshape(len(Y), -1)
+    given = Y.to(prepared.L if isinstance(prepared, CholeskyFactor) else prepared.values).reshape(len(Y), -1)
+    y = centred(given, weights, wanted=prepared.lift is not None)[1]
     b = positive_weights(weights, y).sqrt().unsqueeze(1) * y
     if isinstance(prepared, CholeskyFactor):
         residuals = loo_residuals(prepared.solve(b).value, prepared.inverse_diag(), prepared.alpha, weights)
     else:
-        given = torch.as_tensor(0.0 if alpha is None else alpha, dtype=torch.float64, device=y.device)
-        alphas = prepared.distinct(given)
+        asked = torch.as_tensor(0.0 if alpha is None else alpha, dtype=torch.float64, device=y.device)
+        alphas = prepared.distinct(asked)
         residuals = loo_residuals(
             prepared.inverse_times(b, alphas),
             prepared.inverse_diag(alphas),
@@ -104,4 +106,4 @@ def loo_predictions(
             null_part=prepared.null_part(b),
             null_diag=prepared.null_diag(),
         )
-    return (y - residuals).reshape(Y.shape)
+    return (given - residuals).reshape(Y.shape)

@@ -12,7 +12,9 @@ from torch import Tensor
 from mercer.core.errors import MercerError
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair
+from mercer.operators.centred import Lift
 from mercer.selection.rows import Rows
+from mercer.solvers.centring import centred
 from mercer.solvers.factor import factorise_in_place
 
 FAILED = 50.0
@@ -28,6 +30,8 @@ SMALLEST_RIDGE = 1e-12
 class Objective:
     r"""log E(theta) with E the mean over targets of the error relative to the variance of the target.
 
+    With an `intercept`, A is centred and targets are less their means.
+
     `theta` holds the logs of the kernel's tunable parameters and, when no `alpha` is given, last the log of
     rho = alpha / tr A, which leaves the error unchanged when the kernel is scaled. With M = A + alpha I, G = M^-1,
     x = G b, and p, q the derivatives of E in x and in diag G,
@@ -39,9 +43,17 @@ class Objective:
     References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 5.4.2.
     """
 
-    def __init__(self, kernel: Kernel, rows: Rows, alpha: Tensor | None, error_of: Callable[..., Tensor]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        rows: Rows,
+        alpha: Tensor | None,
+        error_of: Callable[..., Tensor],
+        intercept: bool = False,
+    ) -> None:
         self.kernel = kernel
         self.rows = rows
+        self.intercept = intercept
         self.alpha = alpha
         self.error_of = error_of
         self.parameters = kernel.tunable()
@@ -52,7 +64,7 @@ class Objective:
         """The same objective on the first n rows, with a fixed alpha scaled by their share of the weight."""
         rows = self.rows.take(slice(n))
         alpha = None if self.alpha is None else self.alpha * (rows.total / self.rows.total)
-        return Objective(self.kernel, rows, alpha, self.error_of)
+        return Objective(self.kernel, rows, alpha, self.error_of, self.intercept)
 
     def start(self) -> np.ndarray:
         """The logs of the kernel's own parameters."""
@@ -66,7 +78,7 @@ class Objective:
 
     def ridge_at(self, theta: np.ndarray) -> float:
         """The alpha that theta stands for, on these rows, when alpha is free."""
-        return float(np.exp(theta[-1]) * weighted_gram(self.kernel_at(theta), self.rows).diagonal().sum())
+        return float(np.exp(theta[-1]) * self._matrix(self.kernel_at(theta))[0].diagonal().sum())
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and the gradient at theta; `FAILED` and a zero gradient where there is none."""
@@ -90,13 +102,13 @@ class Objective:
 
     def _evaluate(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray]:
         logs = torch.tensor(theta, dtype=torch.float64, requires_grad=gradient)
-        A = weighted_gram(self.kernel.replace(**self._changes(logs)), self.rows)
+        A, lift = self._matrix(self.kernel.replace(**self._changes(logs)))
         trace = A.diagonal().sum()
         if self.alpha is None:
             alphas = (logs[-1].to(trace).exp() * trace).expand(self.rows.Y.shape[1])
         else:
             alphas = torch.maximum(self.alpha.to(trace), SMALLEST_RIDGE * trace)
-        error, grad_A, grad_alphas = self._error(A.detach(), alphas.detach(), gradient)
+        error, grad_A, grad_alphas = self._error(A.detach(), alphas.detach(), gradient, lift)
         value = float(np.log(np.maximum(error, SMALLEST_ERROR)))
         pairs = [(t, g) for t, g in ((A, grad_A), (alphas, grad_alphas)) if t.requires_grad]
         if not (pairs and error > SMALLEST_ERROR):
@@ -105,10 +117,21 @@ class Objective:
         slope = torch.zeros_like(logs) if logs.grad is None else logs.grad
         return value, (slope / error).numpy()
 
-    def _error(self, A: Tensor, alphas: Tensor, gradient: bool) -> tuple[float, Tensor, Tensor]:
+    def _matrix(self, kernel: Kernel) -> tuple[Tensor, Lift | None]:
+        """A, with an intercept centred and lifted along the roots of the weights."""
+        A = weighted_gram(kernel, self.rows)
+        if not self.intercept:
+            return A, None
+        s = self.rows.weights.sqrt()
+        lift = Lift(s / s.norm(), float(A.detach().diagonal().mean()))
+        means = A @ lift.u
+        half = means - 0.5 * (lift.u @ means + lift.level) * lift.u
+        return A - torch.outer(lift.u, half) - torch.outer(half, lift.u), lift
+
+    def _error(self, A: Tensor, alphas: Tensor, gradient: bool, lift: Lift | None) -> tuple[float, Tensor, Tensor]:
         """E and its derivatives in A and in each target's alpha; E is NaN where a factorisation fails."""
         w, t = self.rows.weights, len(alphas)
-        b = w.sqrt().unsqueeze(1) * self.rows.Y
+        b = w.sqrt().unsqueeze(1) * centred(self.rows.Y, w, wanted=self.intercept)[1]
         error, grad_A, grad_alphas = 0.0, torch.zeros_like(A), torch.zeros_like(alphas)
         for distinct in alphas.unique():
             columns = alphas == distinct
@@ -122,7 +145,8 @@ class Objective:
             G = torch.cholesky_inverse(L)
             diagonal = G.diagonal().clone().requires_grad_(gradient)
             alpha = distinct.clone().requires_grad_(gradient)
-            part = (self.error_of(x, diagonal, alpha, w) / self.variance[columns]).sum() / t
+            inverse = diagonal if lift is None else diagonal - lift.u.square() / (lift.level + alpha)
+            part = (self.error_of(x, inverse, alpha, w) / self.variance[columns]).sum() / t
             error += float(part.detach())
             if gradient:
                 p, q, direct = torch.autograd.grad(part, [x, diagonal, alpha])

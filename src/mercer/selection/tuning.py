@@ -64,6 +64,7 @@ def tune_kernel(
     weights: Tensor | None,
     alpha: float | Tensor | str,
     *,
+    intercept: bool = False,
     max_rows: int = 2000,
     max_iter: int = 50,
     seed: int = 0,
@@ -81,7 +82,8 @@ def tune_kernel(
 
     On more than `max_rows` distinct rows a random subsample is used; there alpha is scaled by the total weight,
     which keeps lambda = alpha / n. Rows equal in X and Y are merged first: integer weights equal repeated rows.
-    A fixed alpha of zero, or near it, stands for 1e-12 tr K. `progress` is called with the iteration and the error.
+    A fixed alpha of zero, or near it, stands for 1e-12 tr K.
+    With `intercept` the fits have one. `progress` is called with the iteration and the error.
 
     References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 5.4.2.
 
@@ -101,7 +103,7 @@ def tune_kernel(
     weighted_gram(kernel, rows.take(slice(2)))  # a kernel that does not fit the data fails here, with its own words
     share = rows.total / everything.total
     fixed = None if isinstance(alpha, str) else check_alpha(alpha, rows.Y.shape[1]).expand(rows.Y.shape[1]) * share
-    objective = Objective(kernel, rows, fixed, error_of)
+    objective = Objective(kernel, rows, fixed, error_of, intercept)
     few = objective if len(rows) <= FEW_ROWS else objective.on_first(FEW_ROWS)
     starts = screened_starts(few, FACTORS[:n_starts])
     start_value, _ = objective(starts[0][1])

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
+from mercer.operators.centred import Lift
 from mercer.solvers.backward_error import BackwardError, told
 from mercer.solvers.factor import LARGEST_JITTER, Factor, factorise
 from mercer.solvers.system import System, check_alpha, dense_float64, right_hand_sides
@@ -114,6 +115,11 @@ class CholeskyFactor:
         """The share of its diagonal that each row was given on top."""
         return self.factor.jitter
 
+    @property
+    def lift(self) -> Lift | None:
+        """The direction that a centred A is lifted in."""
+        return getattr(self.system, "lift", None)
+
     def solve(self, B: Tensor) -> Solution:
         """X of (A + alpha I) X = B for B of shape (n,) or (n, t), refined where that lowers the backward error."""
         started = time.perf_counter()
@@ -142,8 +148,9 @@ class CholeskyFactor:
         )
 
     def inverse_diag(self) -> Tensor:
-        """The diagonal of (A + alpha I)^-1."""
-        return self.factor.inverse_diagonal()
+        """The diagonal of (A + alpha I)^-1, without the direction that a centred A is lifted in."""
+        diagonal = self.factor.inverse_diagonal()
+        return diagonal if self.lift is None else diagonal - self.lift.share(self.alpha)
 
     def _matmul(self, value: Tensor) -> Tensor:
         return self.system.matmul(value).to(torch.float64)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
+from mercer.operators.centred import Lift
 from mercer.solvers.backward_error import UNSOLVED, BackwardError, told
 from mercer.solvers.decompose import eigh_in_place
 from mercer.solvers.scaling import column_norms
@@ -67,7 +68,8 @@ class Eigh:
         relative = len(values) * precision if self.rank_tol is None else self.rank_tol
         cutoff = max(relative * largest, -smallest)
         seconds = time.perf_counter() - started
-        return Spectrum(values.clamp(min=0.0), vectors, cutoff, error, seconds, precision)
+        lift = getattr(A, "lift", None)
+        return Spectrum(values.clamp(min=0.0), vectors, cutoff, error, seconds, precision, lift)
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution:
         """Solve for B (n,) or (n, t) with one alpha or one per column."""
@@ -78,7 +80,7 @@ class Eigh:
 class Spectrum:
     """Eigenvalues `values` (ascending) and eigenvectors `vectors` (columns) of A; `cutoff` decides the rank.
 
-    `precision` is the relative rounding error of the entries of A.
+    `precision` is the relative rounding error of the entries of A. A `lift` of a centred A is no part of what matters.
     """
 
     values: Tensor
@@ -87,6 +89,7 @@ class Spectrum:
     error: BackwardError
     seconds: float = 0.0
     precision: float = torch.finfo(torch.float64).eps
+    lift: Lift | None = None
 
     @cached_property
     def rank(self) -> int:
@@ -141,11 +144,12 @@ class Spectrum:
         return torch.where((alphas > 0) | (values > self.cutoff), inverse, 0.0)
 
     def inverse_diag(self, alpha: float | Tensor) -> Tensor:
-        """The diagonal of (A + alpha I)^-1: (n,) for a number, (n, k) for k alphas."""
+        """The diagonal of (A + alpha I)^-1, without a lifted direction: (n,) for a number, (n, k) for k alphas."""
         inverse = self.inverse_values(alpha)
         blocks = [block.square() @ inverse for block in self.vectors.split(ROW_BLOCK)]
         diagonal = torch.cat(blocks)
-        return diagonal if isinstance(alpha, Tensor) and alpha.ndim else diagonal[:, 0]
+        diagonal = diagonal if isinstance(alpha, Tensor) and alpha.ndim else diagonal[:, 0]
+        return diagonal if self.lift is None else diagonal - self.lift.share(alpha)
 
     def null_diag(self) -> Tensor:
         """The diagonal of the projector P onto the null space of A."""

@@ -149,8 +149,8 @@ def finished(
     """A solution as a fit."""
     reason = "; ".join(filter(None, [plan.reason, basis.note, solution.reason]))
     report = solution.report(solver=plan.solver, reason=reason, seconds=seconds)
-    function = basis.sum(solution.value)
-    return RidgeFit(plan, seen, function, alpha, report, path, tuning, loo=loo, sums=sums)
+    function, constant = basis.sum(solution.value), solution.value.new_zeros(solution.value.shape[1])
+    return RidgeFit(plan, seen, function, constant, alpha, report, path, tuning, loo=loo, sums=sums)
 
 
 def _feature_count(given: Any, budget: int) -> Any:

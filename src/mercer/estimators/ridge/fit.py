@@ -29,7 +29,7 @@ class RidgeFit:
     ----------
     plan : what was done; its kernel has every parameter found.
     seen : what is remembered of the rows.
-    function : the fitted function.
+    function, intercept : the fitted function, and what is added for each target, (t,).
     alpha : one, or one per target.
     report : how the system was solved.
     path, tuning : how alpha and the kernel's parameters were found, or None.
@@ -41,6 +41,7 @@ class RidgeFit:
     plan: RidgePlan
     seen: Seen
     function: KernelSum | FeatureSum
+    intercept: Tensor
     alpha: float | Tensor
     report: SolverReport
     path: AlphaPath | None = None
@@ -50,12 +51,13 @@ class RidgeFit:
     sums: RunningSums | None = None
 
     def values(self, rows: Points) -> Tensor:
-        """The fitted function at the rows, of shape (m,) or (m, t)."""
+        """The predictions at the rows, of shape (m,) or (m, t)."""
         values = self.function.values(rows, self.plan.place, accurate=self.plan.settings.dtype == "auto")
+        values = values + self.intercept.to(values)
         return values.reshape(len(values)) if self.seen.one_target else values
 
     def values_of(self, source: RowSource) -> Tensor:
-        """The fitted function at the rows of a source, part after part."""
+        """The predictions at the rows of a source, part after part."""
         shape = (len(source),) if self.seen.one_target else (len(source), self.seen.n_targets)
         values = torch.empty(shape, dtype=source.dtype)
         with Progress(len(source), "predictions", shown=self.plan.settings.verbose) as progress:
@@ -82,6 +84,12 @@ class RidgeFit:
         if isinstance(self.alpha, float):
             return self.alpha
         return float(self.alpha[0]) if self.seen.one_target else self.alpha.cpu().numpy()
+
+    @property
+    def given_intercept(self) -> Any:
+        """The intercept as users see it: a number, or an array of one per target."""
+        values = self.seen.given_back(self.intercept.unsqueeze(0)).reshape(-1)
+        return float(values[0]) if self.seen.one_target else values
 
     def to_send(self) -> RidgeFit:
         """What predictions need, for other machines."""

@@ -42,9 +42,19 @@ def _problem(fit: RidgeFit, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarr
     advice = "Fit and ask a random part of the rows, and forecast from there."
     needed = memory_needed(n, "eigh", sample.targets.shape[1])
     require(needed, resolve_budget(place.memory_budget, place.device), f"the eigendecomposition of {n:,} rows", advice)
-    gram = system_of(fit.plan, replace(sample, weights=None), torch.float64).operator.dense().cpu().numpy()
+    gram = system_of(fit.plan, replace(sample, weights=None), torch.float64).plain.dense().cpu().numpy()
     kept, targets, weights = _merged(sample)
-    return gram[np.ix_(kept, kept)], targets, weights, 1 - len(kept) / n
+    gram = gram[np.ix_(kept, kept)]
+    if fit.plan.settings.fit_intercept:
+        gram, targets = _centred(gram, targets, weights)
+    return gram, targets, weights, 1 - len(kept) / n
+
+
+def _centred(gram: np.ndarray, targets: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The Gram matrix and the targets less weighted means: what is left for the function beside the intercept."""
+    share = np.full(len(gram), 1 / len(gram)) if weights is None else weights / weights.sum()
+    means = gram @ share
+    return gram - means - (means - share @ means)[:, None], targets - share @ targets
 
 
 def _merged(sample: Sample) -> tuple[Any, np.ndarray, np.ndarray | None]:

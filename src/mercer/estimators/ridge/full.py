@@ -16,7 +16,6 @@ from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.plan import RidgePlan
 from mercer.functions.sums import KernelSum
 from mercer.kernels.objects import is_unproven
-from mercer.operators import Stored
 from mercer.selection import Tuned, loo_predictions, select_alpha
 from mercer.solvers import Eigh, ridge_solve
 from mercer.solvers.error_bound import Moments, far_words, row_bound, too_far
@@ -48,11 +47,12 @@ def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> 
         solution = spectrum.solve(system.rhs, alpha)
     else:
         solution = solve_rows(plan, sample, system, system.rhs, alpha)
-    solution = _judged(solution, system.data, plan.settings.tol if plan.traits.iterates else 0.0)
+    solution = _judged(solution, system, plan.settings.tol if plan.traits.iterates else 0.0)
     function = KernelSum(plan.kernel, sample.rows, system.coefficients(solution.value))
+    constant = system.constant(solution.value)
     reason = "; ".join(filter(None, [plan.reason, note, solution.reason]))
     report = solution.report(solver=plan.solver, reason=reason, seconds=time.perf_counter() - started)
-    fit = RidgeFit(plan, sample.seen, function, alpha, report, path, tuning, sample, loo)
+    fit = RidgeFit(plan, sample.seen, function, constant, alpha, report, path, tuning, sample, loo)
     return fit if loo is None else replace(fit, loo=with_idle(fit, sample, loo))
 
 
@@ -67,7 +67,8 @@ def with_idle(fit: RidgeFit, sample: Sample, loo: Tensor) -> Tensor:
 
 def system_of(plan: RidgePlan, sample: Sample, dtype: torch.dtype | None = None) -> RidgeSystem:
     """The linear system of the rows with weight."""
-    return RidgeSystem.of(sample, lambda X: plan.place.gram(plan.kernel, X, dtype=dtype))
+    options = {"intercept": plan.settings.fit_intercept, "singular": plan.traits.stops_early}
+    return RidgeSystem.of(sample, lambda X: plan.place.gram(plan.kernel, X, dtype=dtype), **options)
 
 
 def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
@@ -78,12 +79,12 @@ def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor
     return ridge_solve(system.operator, rhs, alpha, plan.solver, **options)
 
 
-def _judged(solution: Solution, data: Sample, tol: float) -> Solution:
+def _judged(solution: Solution, system: RidgeSystem, tol: float) -> Solution:
     """A solution with a bound of its error at the rows; one that may be too far off has not converged."""
     if solution.missed is None:
         return solution
-    targets, _ = near_one(data.targets)
-    bound = row_bound(Moments.of(targets, data.weights), solution.missed)
+    targets, _ = near_one(system.targets)
+    bound = row_bound(Moments.of(targets, system.data.weights), solution.missed)
     if not too_far(bound, tol):
         return replace(solution, error_bound=bound)
     words = "; ".join(filter(None, [solution.reason, far_words(bound)]))
@@ -95,7 +96,7 @@ def _kept_where_small(plan: RidgePlan, system: RidgeSystem) -> RidgeSystem:
     place, matrix = plan.place, 8 * len(system.data) ** 2
     if matrix > EVALUATED_ONCE or 2 * matrix > resolve_budget(place.memory_budget, place.device):
         return system
-    return replace(system, operator=Stored(system.operator.dense()))
+    return system.stored()
 
 
 def _looked_at(plan: RidgePlan, system: RidgeSystem, sample: Sample) -> tuple[RidgeSystem, str]:
@@ -109,6 +110,6 @@ def _looked_at(plan: RidgePlan, system: RidgeSystem, sample: Sample) -> tuple[Ri
     if matrix > budget:
         return system, "the kernel was not tested for positive semi-definiteness: its matrix does not fit"
     if plan.traits.iterates and 2 * matrix <= budget:
-        system = replace(system, operator=Stored(system.operator.dense(), system.operator.given))
-    require_semidefinite(system.operator, sample.seen.dtype)
+        system = system.stored()
+    require_semidefinite(system.plain, sample.seen.dtype)
     return system, ""

@@ -53,12 +53,13 @@ FITTED = ("dual_coef_", "X_fit_", "coef_", "features_")
 class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator):
     r"""Least-squares regression in the RKHS of a kernel.
 
-    Finds :math:`f = \sum_i c_i k(x_i, \cdot)` that minimises
+    Finds :math:`f = \sum_i c_i k(x_i, \cdot)` and, with ``fit_intercept``, the b that minimise
 
-    .. math:: \sum_i w_i (f(x_i) - y_i)^2 + \alpha \|f\|_k^2,
-        \qquad (K + \alpha W^{-1}) c = y,
+    .. math:: \sum_i w_i (y_i - f(x_i) - b)^2 + \alpha \|f\|_k^2,
+        \qquad (K + \alpha W^{-1}) c + b = y, \quad \sum_i c_i = 0,
 
-    and at ``alpha=0`` the interpolant of smallest norm, also when K is singular.
+    without it :math:`(K + \alpha W^{-1}) c = y`; and at ``alpha=0`` the interpolant of smallest norm, also when K is
+    singular.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     alpha : ridge: a number >= 0, one per target, or a word to choose it for each target from one eigendecomposition:
         "loo" by leave-one-out, "gcv" by generalised cross-validation; "auto" is "loo".
     alphas : the path that these words search; by default 30 values relative to the largest eigenvalue.
+    fit_intercept : whether to add an intercept without penalty. False is the problem of scikit-learn's KernelRidge.
     tune : fit the kernel's parameters too, by the gradient of the leave-one-out error.
     solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
         "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
@@ -95,7 +97,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     dual_coef_ : the coefficients c, of shape (n,) or (n, t); one for each landmark when there are landmarks.
     X_fit_ : the points of those coefficients: training rows or landmarks.
     coef_, features_ : instead of these, the coefficients and the map of random features.
-    function_ : the fitted `RKHSFunction`.
+    function_, intercept_ : the fitted `RKHSFunction`, and what is added to it, one number for each target.
     solver_report_ : how the system was solved.
     n_iter_ : iterations of the solver, 1 for a direct one.
     alpha_path_ : errors along the path when alpha was chosen, else None.
@@ -123,6 +125,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         *,
         alpha: Any = 1.0,
         alphas: Any = None,
+        fit_intercept: bool = False,
         tune: bool = False,
         solver: str = "auto",
         device: Any = "auto",
@@ -141,6 +144,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         self.kernel = kernel
         self.alpha = alpha
         self.alphas = alphas
+        self.fit_intercept = fit_intercept
         self.tune = tune
         self.solver = solver
         self.device = device
@@ -198,7 +202,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         return self._keep(with_more(begun, plan, sample))
 
     def predict(self, X: Any) -> Any:
-        """The fitted function at the rows of X, or of a `RowSource`, of shape (m,) or (m, t), in the dtype of X.
+        """Predictions for the rows of X, or of a `RowSource`, of shape (m,) or (m, t), in the dtype of X.
 
         For a Dask array or data frame a Dask array, which is computed when it is asked for.
         """
@@ -219,7 +223,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
 
     @property
     def function_(self) -> RKHSFunction:
-        """The fitted function, an element of the RKHS."""
+        """The fitted function without its intercept, an element of the RKHS."""
         check_is_fitted(self)
         function = self._fit.function
         if isinstance(function, FeatureSum):
@@ -238,6 +242,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         r"""The weights of the training labels in each prediction, of shape (m, n); (m, n, t) with one alpha per target.
 
         .. math:: f(x) = \sum_i w_i(x) y_i, \qquad w(x) = (K + \alpha W^{-1})^{-1} k(X, x).
+
+        With an intercept they sum to one for each prediction.
         """
         check_is_fitted(self)
         self._fit.all_rows("label_weights")
@@ -307,6 +313,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         self.lambda_ = self.alpha_ / seen.total_weight
         self.n_iter_ = max(1, fit.report.iterations)
         coef = seen.given_back(function.coef)
+        self.intercept_ = fit.given_intercept
         if isinstance(function, FeatureSum):
             self.features_, self.coef_ = function.features, coef
         else:

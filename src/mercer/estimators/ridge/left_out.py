@@ -56,8 +56,8 @@ def label_weights(fit: RidgeFit, rows: Points) -> tuple[Tensor, list[Solution]]:
         from dataclasses import replace
 
         plan, system = replace(plan, solver="cholesky"), system_of(plan, sample, torch.float64)
-    rhs = system.scale * system.select(cross.T)
+    rhs = system.label_sides(cross)
     alphas = np.atleast_1d(fit.given_alpha).tolist()
     solutions = [solve_rows(plan, sample, system, rhs, alpha) for alpha in alphas]
-    each = [system.coefficients(solution.value).T for solution in solutions]
+    each = [system.label_weights(solution.value).T for solution in solutions]
     return (each[0] if isinstance(fit.given_alpha, float) else torch.stack(each, dim=2)), solutions

@@ -15,7 +15,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.solvers.landmarks import check_landmarks
 from mercer.solvers.registry import traits_of
 
-FIXED = ("kernel", "landmarks", "n_landmarks", "n_features")
+FIXED = ("kernel", "fit_intercept", "landmarks", "n_landmarks", "n_features")
 """Settings that stay what they were in the first of several partial fits."""
 
 
@@ -26,6 +26,7 @@ class RidgeSettings:
     kernel: Kernel
     alpha: Any
     alphas: Tensor | None
+    fit_intercept: bool
     tune: bool
     solver: str
     device: Any

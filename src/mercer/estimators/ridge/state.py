@@ -95,7 +95,7 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
     }
     if not isinstance(model.landmarks, str):
         meta["params"]["landmarks"] = GIVEN
-    arrays: dict[str, Any] = {"coef": function.coef}
+    arrays: dict[str, Any] = {"coef": function.coef, "intercept": fit.intercept}
     if isinstance(function, FeatureSum):
         arrays |= function.features.to_arrays()
     if points.is_tensor:
@@ -133,6 +133,7 @@ def ridge_from_state(
         raise ModelFileError("array 'loo' is missing")
     remember_features(model, d, meta["names"])
     function = basis.sum(float_array(arrays, "coef", (basis.size, seen.n_targets)))
+    intercept = float_array(arrays, "intercept", (seen.n_targets,))
     if model.landmarks == GIVEN and isinstance(basis, Centres):
         model.landmarks = seen.rows_given_back(basis.points)
     nothing_left(arrays, "KernelRidge")
@@ -140,7 +141,7 @@ def ridge_from_state(
     alpha, place = _alpha(meta, seen.n_targets), place_of(settings, solver, seen, settings.memory_budget)
     plan = RidgePlan(settings, kernel, alpha, solver, report.reason, place, seen.n_rows)
     tuning = None if meta["tuning"] is None else _tuning(meta["tuning"])
-    return model, RidgeFit(plan, seen, function, alpha, report, path, tuning, sample, loo)
+    return model, RidgeFit(plan, seen, function, intercept, alpha, report, path, tuning, sample, loo)
 
 
 # Out
