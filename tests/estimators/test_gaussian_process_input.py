@@ -21,12 +21,12 @@ Y = X[:, 0] + 0.1 * rng.normal(size=30)
     ("options", "words"),
     [
         ({"kernel": Gaussian((1.0, 2.0, 3.0))}, "length_scale has 3 entries but X has 2 columns"),
-        ({"mean": float("nan")}, "mean=nan: must be finite"),
+        ({"mean": float("nan")}, "mean=nan: must be"),
         ({"priors": {"noise": lambda v: v * float("nan")}}, r"priors\['noise'\] is NaN"),
         ({"priors": {"noise": lambda v: "a"}}, r"priors\['noise'\] returned 'a'"),
         ({"bounds": {"noise": ("a", "b")}}, r"bounds\['noise'\]=\('a', 'b'\): give"),
-        ({"noise": None}, "noise=None: give"),
-        ({"noise": True}, "noise=True: give"),
+        ({"noise": None}, "noise=None: must be"),
+        ({"noise": True}, "noise=True: must be"),
         ({"tune": "no"}, "tune='no': must be True or False"),
     ],
 )

@@ -1,6 +1,7 @@
 """Every parameter of every estimator: a wrong type or value is an error of ours that names both."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,43 +66,82 @@ WRONG = {
     "weight_scale": NOT_NUMBERS,
 }
 
-NEEDS = {
-    "delta": {"loss": "huber"},
-    "epsilon": {"loss": "epsilon_insensitive"},
-    "quantiles": {"loss": "quantile"},
-    "alphas": {"alpha": "loo"},
-}
-
+FLAGS = ("center", "fit_intercept", "standardize", "tune")
 CASES = [(estimator, name) for estimator in ESTIMATORS for name in estimator().get_params(deep=False)]
 
 
-def fit(estimator):
-    return estimator.fit(X, LABELS if "Classifier" in type(estimator).__name__ else Y)
+RIGHT = {
+    "alpha": [1, 0.5, np.float32(0.5), np.int64(2), [0.5], np.array([1.0]), torch.tensor([1.0]), "auto", "loo", "gcv"],
+    "alphas": [None, [1.0], (1, 2), np.array([0.1, 1.0], dtype=np.float32)],
+    "checkpoint": [None, "fit.state", Path("fit.state")],
+    "class_weight": [None, "balanced", {0: 1.0}],
+    "mean": ["zero", "constant", "linear", "auto", 1, np.float32(2.0), np.sum],
+    "memory_budget": [None, "1GiB", 10**9, np.int64(10**9)],
+    "noise": ["learn", 0, 0.1, np.float32(0.1), [0.1, 0.2], np.full(3, 0.1, dtype=np.float32)],
+    "quantiles": [0.5, np.float32(0.5), [0.1, 0.9], np.array([0.1])],
+    "random_state": [None, 0, np.int32(3), np.random.default_rng(0), np.random.RandomState(0)],
+    "verbose": [True, False, 1, np.bool_(True), np.int64(2)],
+}
+"""Values besides the defaults that a parameter may have."""
+
+SEVERAL = {"alpha", "degree", "kernel", "loss", "method", "n_components", "solver"}
+"""Parameters whose words tell of what the class has: names of its own, an alpha above zero, its first parameters."""
+
+
+def refused(estimator, name, value):
+    """The error for a value of one parameter."""
+    with pytest.raises(MercerError) as caught:
+        estimator(**{name: value})._check_parameters()
+    return caught.value
 
 
 @pytest.mark.parametrize(("estimator", "name"), CASES, ids=lambda case: getattr(case, "__name__", case))
-def test_what_a_parameter_cannot_be_is_named_and_quoted(estimator, name):
-    quick = {"tune": False} if "GaussianProcess" in estimator.__name__ else {}
+def test_what_a_parameter_cannot_be_is_named_and_quoted_before_a_fit_does_anything(estimator, name):
     for value in WRONG[name]:
-        with pytest.raises(MercerError) as caught:
-            fit(estimator(**{**quick, **NEEDS.get(name, {}), name: value}))
-        words = str(caught.value)
-        assert isinstance(caught.value, ValueError | TypeError), (value, words)
+        words = str(refused(estimator, name, value))
         assert name in words, (value, words)
         assert repr(value) in words or str(value) in words or f"{len(value)} points" in words, (value, words)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
-def test_defaults_and_numbers_of_numpy_are_taken(estimator):
-    check_parameters(estimator())
-    for name, value in estimator().get_params(deep=False).items():
-        if name not in RULES or isinstance(value, str | None) or value is None:
-            continue
-        for kind in (np.bool_,) if isinstance(value, bool) else (np.int64, np.int32) if value == int(value) else ():
-            check_parameters(estimator(**{name: kind(value)}))
-        if isinstance(value, float):
-            check_parameters(estimator(**{name: np.float32(value)}))
-            check_parameters(estimator(**{name: np.float64(value)}))
+@pytest.mark.parametrize("name", sorted(WRONG))
+def test_the_same_mistake_has_the_same_words_and_class_of_error_in_all_estimators(name):
+    owners = [estimator for estimator, own in CASES if own == name]
+    for value in WRONG[name]:
+        errors = [refused(estimator, name, value) for estimator in owners]
+        assert len({type(error) for error in errors}) == 1, (value, errors)
+        assert (
+            name in SEVERAL or len({str(error).removesuffix(", or None.").removesuffix(".") for error in errors}) == 1
+        )
+
+
+@pytest.mark.parametrize("name", sorted(set(WRONG) - {"client"}))
+def test_what_is_of_another_kind_is_a_type_error_and_what_is_out_of_range_a_value_error(name):
+    owner = next(estimator for estimator, own in CASES if own == name)
+    optional = inspect.signature(owner).parameters[name].default is None
+    for value in [object(), *[True] * (name not in FLAGS and name != "verbose"), *[None] * (not optional)]:
+        if value is None and name in ("random_state", "device", "dtype"):
+            continue  # as if it were not given
+        assert isinstance(refused(owner, name, value), TypeError), (name, value)
+
+
+@pytest.mark.parametrize(("estimator", "name"), CASES, ids=lambda case: getattr(case, "__name__", case))
+def test_what_a_parameter_may_be_is_taken_also_as_a_number_of_numpy(estimator, name):
+    default = inspect.signature(estimator).parameters[name].default
+    values = [default, *RIGHT.get(name, [])]
+    if isinstance(default, bool):
+        values += [not default, np.bool_(default)]
+    elif isinstance(default, int):
+        values += [np.int64(default), np.int32(default), np.uint8(min(default, 200))]
+    elif isinstance(default, float):
+        values += [np.float64(default), np.float32(default)]
+    for value in values:
+        estimator(**{name: value})._check_parameters()
+
+
+@pytest.mark.parametrize(("estimator", "name"), [(KernelRidge, "alpha"), (KernelClassifier, "loss")])
+def test_a_fit_looks_at_parameters_first(estimator, name):
+    with pytest.raises(MercerError, match=f"{name}="):
+        estimator(**{name: object()}).fit(None, None)
 
 
 @pytest.mark.parametrize("name", RULES)

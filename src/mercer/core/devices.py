@@ -56,7 +56,8 @@ def choose_dtype(dtype: Any = "auto", like: Any = None) -> torch.dtype:
     name = getattr(dtype, "__name__", None) or getattr(dtype, "name", None)  # np.float32, np.dtype("float32")
     if not isinstance(dtype, torch.dtype) and name in DTYPES:
         return DTYPES[name]
-    raise InputError(f'dtype={dtype!r}: expected "auto", "float32", "float64" or one of these torch dtypes.')
+    kind = InputError if isinstance(dtype, str | torch.dtype | type | np.dtype) else InputTypeError
+    raise kind(f'dtype={dtype!r}: expected "auto", "float32", "float64" or one of these torch dtypes.')
 
 
 def _check_cuda(device: torch.device) -> None:

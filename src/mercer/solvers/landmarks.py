@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import resolve_budget
 from mercer.core.seeding import generator_from
 from mercer.kernels.base import Kernel
@@ -105,7 +105,7 @@ def check_landmarks(how: Any, n_landmarks: Any = None) -> int | None:
         if how not in HOW:
             raise InputError(f"landmarks={how!r}: {_EXPECTED}.")
     elif not hasattr(how, "__len__") or getattr(how, "shape", None) == ():
-        raise InputError(f"landmarks={how!r}: {_EXPECTED}.")
+        raise InputTypeError(f"landmarks={how!r}: {_EXPECTED}.")
     m = n_landmarks
     if m is not None and (isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1):
         raise InputError(f"n_landmarks={m!r}: must be an integer >= 1, or None to choose.")

@@ -19,6 +19,7 @@ from mercer.solvers.error_bound import ALLOWED
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, dense_float64
 
+EIGENSOLVERS = ("auto", "krylov", "dense")
 EXTRA = 8
 """Columns of a block besides the vectors wanted: they speed up the last of these."""
 BASIS_BLOCKS = 10
@@ -76,7 +77,7 @@ def top_eigenpairs(
     n = A.shape[0]
     if not 1 <= count <= n:
         raise InputError(f"count={count}: a matrix of {n} rows has 1 to {n} eigenvectors.")
-    if solver not in ("auto", "krylov", "dense"):
+    if solver not in EIGENSOLVERS:
         raise InputError(f"solver={solver!r}: give 'auto', 'krylov' or 'dense'.")
     if not tol >= 0 or not max_iter >= 1:
         raise InputError(f"tol={tol!r}, max_iter={max_iter!r}: tol must be >= 0 and max_iter >= 1.")

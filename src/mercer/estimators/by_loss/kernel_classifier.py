@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -17,17 +17,20 @@ from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.plan import plan_loss
 from mercer.estimators.by_loss.probabilities import probabilities
 from mercer.estimators.by_loss.report import classifier_report
-from mercer.estimators.by_loss.settings import LossSettings
+from mercer.estimators.by_loss.settings import OF_CLASSES, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.state import classifier_from_state, classifier_state
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded, with_class_weights
+from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
+from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
+from mercer.solvers.choose import LOSS_SOLVERS
 
 
 @register
@@ -84,6 +87,11 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     0.97 [[0.98 0.01 0.  ]]
     """
 
+    own_rules: ClassVar[Rules] = {
+        "alpha": POSITIVE_RIDGE,
+        "loss": loss_rule(*OF_CLASSES),
+        "solver": one_of("auto", *LOSS_SOLVERS),
+    }
     classes_: np.ndarray
     kernel_: Kernel
     dual_coef_: Any

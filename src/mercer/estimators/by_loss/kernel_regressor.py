@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -20,16 +20,19 @@ from mercer.estimators.by_loss.plan import plan_loss
 from mercer.estimators.by_loss.quantiles import quantile_score
 from mercer.estimators.by_loss.regressor_plot import regressor_plot
 from mercer.estimators.by_loss.report import regressor_report
-from mercer.estimators.by_loss.settings import LossSettings
+from mercer.estimators.by_loss.settings import OF_NUMBERS, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.state import regressor_from_state, regressor_state
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
+from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample, features_to_draw
 from mercer.estimators.common.scores import ScoreMixin, on_host
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
+from mercer.solvers.choose import LOSS_SOLVERS
 
 
 @register
@@ -88,6 +91,11 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
     ((1, 3), 0.9)
     """
 
+    own_rules: ClassVar[Rules] = {
+        "alpha": POSITIVE_RIDGE,
+        "loss": loss_rule(*OF_NUMBERS),
+        "solver": one_of("auto", *LOSS_SOLVERS),
+    }
     kernel_: Kernel
     dual_coef_: Any
     quantiles_: tuple[float, ...] | None

@@ -14,7 +14,8 @@ from mercer.solvers.system import ALPHA_WORDS, is_alpha
 
 CRITERIA = {"auto": "loo", "loo": "loo", "gcv": "gcv"}
 """The criteria by the words of users; "auto" is leave-one-out, for other losses than the squared its approximation."""
-ALPHA = 'a number >= 0, one per target, "auto", "loo" or "gcv"'
+ALPHA = 'a finite number >= 0, one per target, "auto", "loo" or "gcv"'
+POSITIVE_ALPHA = 'a finite number > 0, one per target, "auto", "loo" or "gcv"'
 
 
 def checked_alpha(alpha: Any, n_targets: int) -> str | float | Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,7 @@ from mercer.core.errors import MercerError
 from mercer.core.report import Report
 from mercer.estimators.common.parameters import check_parameters
 from mercer.estimators.common.renamed import refuse_old_names, renamed
+from mercer.estimators.common.rules import Rules
 from mercer.files.persistence import save
 from mercer.kernels import Kernel, as_kernel
 
@@ -42,6 +43,7 @@ class KernelEstimator(BaseEstimator):
     """An estimator with a `kernel` parameter: a `Kernel`, a name or a function of two points."""
 
     kernel: Any
+    own_rules: ClassVar[Rules] = {}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__length_scale=2.0` replaces the frozen kernel by a changed copy."""
@@ -62,7 +64,7 @@ class KernelEstimator(BaseEstimator):
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        check_parameters(self, self.own_rules)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from mercer.core.seeding import as_seed
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.renamed import renamed
+from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_of, with_more
@@ -34,6 +35,7 @@ from mercer.processes import LeaveOneOut, Maximum
 from mercer.processes.calibration import LEVELS, IntervalCalibration
 from mercer.processes.components import terms_of
 from mercer.processes.joint import joint_samples
+from mercer.processes.methods import METHODS
 from mercer.processes.pathwise import Functions, PosteriorFunctions
 from mercer.processes.posterior_kernel import PosteriorKernel, WhitenedCross
 from mercer.processes.prior_functions import PriorFunctions
@@ -118,6 +120,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
     (True, True)
     """
 
+    own_rules: ClassVar[Rules] = {"method": one_of("auto", *METHODS)}
     kernel_: Kernel
     noise_: Any
     log_marginal_likelihood_: float

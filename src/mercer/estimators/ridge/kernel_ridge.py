@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -17,6 +17,7 @@ from mercer.data.engines import using_engine
 from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import (
     check_features,
     checked_rows,
@@ -116,6 +117,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     1.0
     """
 
+    own_rules: ClassVar[Rules] = {"solver": one_of("auto", *RIDGE_SOLVERS)}
     kernel_: Kernel
     _fit: RidgeFit
 

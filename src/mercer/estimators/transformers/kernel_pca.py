@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,7 @@ from mercer.core.report import Report
 from mercer.core.results import SolverReport
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_inputs
 from mercer.estimators.common.state import float_array, nothing_left
 from mercer.estimators.transformers.base import MapTransformer
@@ -26,6 +27,7 @@ from mercer.features import PrincipalSubspace
 from mercer.files.kinds import number
 from mercer.files.persistence import register
 from mercer.plots import coordinates
+from mercer.solvers.top_eigenpairs import EIGENSOLVERS
 
 
 @register
@@ -84,6 +86,7 @@ class KernelPCA(MapTransformer):
     """
 
     title = "Kernel principal components"
+    own_rules: ClassVar[Rules] = {"solver": one_of(*EIGENSOLVERS)}
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -16,6 +16,7 @@ from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.kernels import resolved_kernel
+from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_inputs, checked_rows
 from mercer.estimators.common.state import nothing_left
 from mercer.estimators.transformers.base import FeatureTransformer
@@ -33,6 +34,7 @@ from mercer.files.kinds import number
 from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Kernel
 from mercer.plots import spectrum
+from mercer.solvers.top_eigenpairs import EIGENSOLVERS
 
 
 def decompose(settings: PrincipalSettings, sample: Sample) -> PrincipalFit:
@@ -91,6 +93,7 @@ class MercerDecomposition(FeatureTransformer):
     """
 
     title = "Mercer decomposition"
+    own_rules: ClassVar[Rules] = {"solver": one_of(*EIGENSOLVERS)}
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.arrays import Points
@@ -138,6 +139,7 @@ class NystromFeatures(FeatureTransformer):
     @property
     def landmarks_(self) -> Any:
         """The landmarks, as an array or a list of objects."""
+        check_is_fitted(self)
         return self._fit.seen.rows_given_back(self._fit.features.landmarks)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:

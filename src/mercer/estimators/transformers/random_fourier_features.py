@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
@@ -13,6 +13,7 @@ from mercer.core.seeding import as_seed
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
+from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_inputs
 from mercer.estimators.common.state import nothing_left, read_kernel
 from mercer.estimators.transformers.base import FeatureTransformer
@@ -20,7 +21,7 @@ from mercer.estimators.transformers.fit import MapFit
 from mercer.estimators.transformers.state import begun, map_state
 from mercer.features.draws import check_draw, checked_size
 from mercer.files.persistence import register
-from mercer.functions.fourier import FourierFeatures
+from mercer.functions.fourier import METHODS, FourierFeatures
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.spectral import NoSpectralMeasureError
 
@@ -102,6 +103,7 @@ class RandomFourierFeatures(FeatureTransformer):
     """
 
     title = "Random Fourier features"
+    own_rules: ClassVar[Rules] = {"method": one_of(*METHODS)}
 
     def __init__(
         self, n_components: int = 100, kernel: Any = "gaussian", random_state: Any = None, *, method: str = "pairs"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -14,6 +13,7 @@ from mercer.core.errors import InputError, ModelFileError
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
+from mercer.estimators.common.rules import Reader, Rules, is_number
 from mercer.estimators.common.samples import checked_inputs
 from mercer.estimators.common.state import float_array, nothing_left, read_kernel
 from mercer.estimators.transformers.base import FeatureTransformer
@@ -38,12 +38,15 @@ class TaylorSettings:
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> TaylorSettings:
         """The settings of an estimator's parameters; a number is the length scale of the kernel."""
-        given = parameters["kernel"]
-        is_number = isinstance(given, numbers.Real) and not isinstance(given, bool)
-        kernel = Gaussian(given) if is_number else as_kernel(given)
-        if not isinstance(kernel, Gaussian):
-            raise InputError(f"kernel={given!r}: Taylor features are those of a Gaussian kernel or a length scale.")
-        return cls(int(parameters["degree"]), kernel, bool(parameters["center"]))
+        return cls(int(parameters["degree"]), as_gaussian(parameters["kernel"]), bool(parameters["center"]))
+
+
+def as_gaussian(kernel: Any) -> Gaussian:
+    """A Gaussian kernel, its name, or a number that is its length scale."""
+    found = Gaussian(kernel) if is_number(kernel) else as_kernel(kernel)
+    if not isinstance(found, Gaussian):
+        raise InputError(f"kernel={kernel!r}: Taylor features are those of a Gaussian kernel or a length scale.")
+    return found
 
 
 def fit_taylor(settings: TaylorSettings, sample: Sample) -> MapFit[TaylorMap]:
@@ -99,6 +102,7 @@ class TaylorFeatures(FeatureTransformer):
     """
 
     title = "Taylor features"
+    own_rules: ClassVar[Rules] = {"kernel": Reader(as_gaussian)}
     leading = ("degree", "kernel")
 
     def __init__(self, degree: int = 4, kernel: Any = "gaussian", *, center: bool = True) -> None:
