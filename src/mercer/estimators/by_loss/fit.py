@@ -16,6 +16,7 @@ from mercer.estimators.by_loss.plan import LossPlan
 from mercer.functions.sums import KernelSum
 from mercer.selection import AlphaPath
 from mercer.selection.calibration import Calibration
+from mercer.selection.left_out import LeftOutPredictions
 
 ZERO = 1e-9
 """Coefficients below this share of the largest are none."""
@@ -43,6 +44,8 @@ class LossFit:
     path : how alpha was chosen, or None.
     sample : all rows, where each has a coefficient; else None.
     crossings : rows at which quantiles crossed.
+    order : ranks of the rows in time, where they were given.
+    left_out : predictions for rows by fits that have not seen them, once they were asked for.
     calibration : probabilities of decisions, for losses that have none of their own.
     """
 
@@ -56,6 +59,8 @@ class LossFit:
     path: AlphaPath | None = None
     sample: Sample | None = None
     crossings: int = 0
+    order: Tensor | None = None
+    left_out: LeftOutPredictions | None = None
     calibration: Later = field(default_factory=Later)
 
     def values(self, rows: Points) -> Tensor:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +17,7 @@ from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.estimators.by_loss.fit import LossFit
+from mercer.estimators.by_loss.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.by_loss.plan import plan_loss
 from mercer.estimators.by_loss.quantiles import quantile_score
 from mercer.estimators.by_loss.regressor_plot import regressor_plot
@@ -26,6 +28,7 @@ from mercer.estimators.by_loss.state import regressor_from_state, regressor_stat
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
+from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample, features_to_draw
 from mercer.estimators.common.scores import ScoreMixin, on_host
@@ -141,8 +144,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X of shape (n, d) and targets y of shape (n,)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, order: Any = None) -> Self:
+        """Fit to rows X of shape (n, d) and targets y of shape (n,); `order` is as in `KernelRidge.fit`."""
         settings = LossSettings.of_regressor(self.get_params(deep=False))
         sample = checked_sample(self, settings.kernel, X, y, sample_weight)
         if sample.targets.shape[1] != 1:
@@ -151,7 +154,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
             words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
             warnings.warn(words, DataConversionWarning, stacklevel=3)
             sample = replace(sample, one_target=True)
-        return self._keep(solve_loss(plan_loss(settings, sample), sample))
+        fit = solve_loss(plan_loss(settings, sample), sample)
+        return self._keep(replace(fit, order=checked_order(order, len(sample))))
 
     def predict(self, X: Any) -> Any:
         """Predictions of shape (m,), or (m, quantiles) for a list of quantiles."""
@@ -160,6 +164,51 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         values = self._fit.predictions(rows)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
+
+    def predict_interval(self, X: Any, level: float = 0.9, calibrate: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
+        r"""The ends of intervals that hold the target of a new row with probability `level`, (m,) each.
+
+        With predictions :math:`f_{-i}` by fits that have not seen the row they are
+
+        .. math:: q^l(x) - r,\; q^u(x) + r, \qquad
+            r = \text{the } \lceil (n + 1)\, p \rceil\text{-th smallest }
+            \max(q^l_{-i}(x_i) - y_i,\; y_i - q^u_{-i}(x_i)).
+
+        For several quantiles the ends begin at those nearest to what `level` asks for, so that the width follows the
+        data (conformalised quantile regression); else both begin at the prediction. Rows are left out by approximate
+        leave-one-out or by folds; where `fit` was given `order=`, later blocks of rows are forecast from earlier ones.
+
+        Parameters
+        ----------
+        X : rows to predict.
+        level : the share of new rows inside; for rows like those of the training.
+        calibrate : rows and targets that the model has not seen, (X, y), to take the errors from instead.
+
+        References
+        ----------
+        Romano, Patterson and Candes, *Conformalized quantile regression*, 2019.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0, 3, size=(200, 1))
+        >>> y = 1 + X[:, 0] * rng.uniform(size=200)
+        >>> model = KernelRegressor("gaussian", loss="quantile", quantiles=[0.05, 0.95], alpha=0.1).fit(X, y)
+        >>> low, high = model.predict_interval([[0.5], [2.5]])
+        >>> bool(high[1] - low[1] > 2 * (high[0] - low[0]))
+        True
+        """
+        check_is_fitted(self)
+        rows, fit = checked_rows(self, self.kernel_, X), self._fit
+        if calibrate is not None:
+            X_out, y_out = calibrate
+            targets = torch.as_tensor(np.asarray(on_host(y_out), dtype=np.float64))
+            fit = replace(fit, left_out=held_out(fit, checked_rows(self, self.kernel_, X_out), targets))
+        else:
+            fit = self._fit = with_left_out_predictions(fit)
+        ends = interval(fit, rows, level)
+        low, high = (end.to(rows.values.dtype) if rows.is_tensor else end for end in ends)
+        return restore(checked_values(low, "Intervals"), X), restore(checked_values(high, "Intervals"), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions; for quantiles 1 minus the loss relative to that of the constant quantiles of y."""

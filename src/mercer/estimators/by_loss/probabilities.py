@@ -33,7 +33,7 @@ def calibration_of(fit: LossFit) -> Calibration:
         if fit.sample is None:
             raise InputError("predict_proba: the model keeps no training rows to calibrate with.")
         problem = problem_of(fit.plan, fit.sample)
-        out = decisions_left_out(fit.plan, problem, fit.alpha, list(_known(fit, problem)))
+        out = decisions_left_out(fit.plan, problem, fit.alpha, list(known(fit, problem)))
         fit.calibration.value = calibrated(problem.data, out)
     return fit.calibration.value
 
@@ -55,7 +55,7 @@ def calibrated(data: Sample, out: list[LeftOut]) -> Calibration:
     return calibrate(decisions, data.targets[:, 0], data.weights)
 
 
-def _known(fit: LossFit, problem: Problem) -> Iterator[Known]:
+def known(fit: LossFit, problem: Problem) -> Iterator[Known]:
     """The fitted functions over the rows of the problem, as each of its objectives has them."""
     device = problem.span.device
     coef, intercept = fit.function.coef.to(device), fit.intercept.to(device)

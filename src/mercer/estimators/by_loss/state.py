@@ -27,6 +27,7 @@ from mercer.estimators.common.state import (
     plain_objects,
     plain_seen,
     read_classes,
+    read_order,
     read_params,
     read_path,
     read_points,
@@ -129,6 +130,8 @@ def _state(model: KernelClassifier | KernelRegressor, fit: LossFit) -> tuple[dic
         arrays["targets"] = sample.targets
         if sample.weights is not None:
             arrays["weights"] = sample.weights
+    if fit.order is not None:
+        arrays["order"] = fit.order
     if path is not None:
         arrays |= {f"path_{name}": getattr(path, name) for name in PATH_ARRAYS}
     return meta, arrays
@@ -151,8 +154,9 @@ def _read_fit(
     if solver != "nystrom":
         sample = replace(read_training_data(points, seen, 1, arrays), square=kernel.domain == "matrix")
     coef, intercept = float_array(arrays, "coef", (len(points), t)), float_array(arrays, "intercept", (t,))
+    order = read_order(arrays, seen.n_rows)
     nothing_left(arrays, type(model).__name__)
     place = place_of(settings, solver, seen, settings.memory_budget)
     plan = LossPlan(settings, kernel, alpha, solver, report.reason, place)
     function, objective = Centres(kernel, points).sum(coef), float(meta["objective"])
-    return LossFit(plan, seen, function, intercept, alpha, objective, report, path, sample)
+    return LossFit(plan, seen, function, intercept, alpha, objective, report, path, sample, order=order)

@@ -272,6 +272,14 @@ def read_path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> Alph
     return AlphaPath(alphas, errors, float_array(arrays, "path_alpha", (n_targets,), least=0.0), at_edge, criterion)
 
 
+def read_order(arrays: dict[str, Tensor], n_rows: int) -> Tensor | None:
+    """The ranks of rows in time, where they were given."""
+    order = arrays.pop("order", None)
+    if order is not None and (order.dtype != torch.int64 or order.shape != (n_rows,) or bool((order < 0).any())):
+        raise ModelFileError(f"array 'order' must hold {n_rows} ranks")
+    return order
+
+
 def read_kernel(estimator: Any, meta: dict[str, Any], points: Points | None = None) -> Kernel:
     """A kernel for points like those, or for rows like those that were fitted."""
     d = points.values.shape[1] if points is not None and points.is_tensor else None

@@ -34,6 +34,8 @@ class ProcessFit:
     likelihood : the log marginal likelihood.
     optimum : the account of the learning, None where there was none.
     mean_reason : why the mean function is what it is, where the data decided.
+    order : ranks of the rows in time, where they were given.
+    forecast_deviates : errors of forecasts of later rows in units of their deviations, once they were asked for.
     """
 
     plan: ProcessPlan
@@ -42,6 +44,8 @@ class ProcessFit:
     likelihood: float
     optimum: Maximum | None
     mean_reason: str
+    order: Tensor | None = None
+    forecast_deviates: np.ndarray | None = None
 
     @property
     def noise(self) -> Any:
@@ -150,7 +154,8 @@ def with_more(fit: ProcessFit, sample: Sample, noise: Any) -> ProcessFit:
     else:
         everything, mean = posterior.data.followed_by(more), posterior.mean_function.mean
         posterior = plan.method.posterior(posterior.kernel, posterior.noise, everything, mean, "rows were added")
-    return replace(fit, seen=seen, posterior=posterior, likelihood=likelihood_of(plan, posterior))
+    seen_later = {"order": None, "forecast_deviates": None}
+    return replace(fit, seen=seen, posterior=posterior, likelihood=likelihood_of(plan, posterior), **seen_later)
 
 
 def likelihood_of(plan: ProcessPlan, posterior: Posterior) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,12 +17,13 @@ from mercer.core.report import Report
 from mercer.core.seeding import as_seed
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.renamed import renamed
 from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_of, with_more
-from mercer.estimators.gaussian.intervals import interval_width
+from mercer.estimators.gaussian.intervals import interval_width, with_forecasts
 from mercer.estimators.gaussian.noise import one_variance
 from mercer.estimators.gaussian.plan import plan_process
 from mercer.estimators.gaussian.plot import components_plot, process_plot
@@ -168,12 +170,16 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these."""
+    def fit(self, X: Any, y: Any, order: Any = None) -> Self:
+        """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these.
+
+        `order` tells how rows follow each other in time: one number, date or text for each. It changes no prediction,
+        but `predict_interval` then takes its width from forecasts of later rows from earlier ones.
+        """
         settings = ProcessSettings.of(self.get_params(deep=False))
         sample = checked_sample(self, settings.bare_kernel, X, y, None)
         plan = plan_process(settings, sample)
-        return self._keep(fit_process(plan, sample))
+        return self._keep(replace(fit_process(plan, sample), order=checked_order(order, len(sample))))
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, noise: Any = None) -> Self:
@@ -253,7 +259,8 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         them than promised are inside intervals of 50, 80, 90, 95 or 99% (less than 93% or more than 97% for level
         0.95). It always does for `latent`, fewer than 20 rows, and methods without an exact factor; after a call,
         `report()` says what was found. Rows that have copies do not count as left out. The first calibrated call of a
-        model costs about as much as one evaluation of its likelihood. `noise` gives the variance of each new
+        model costs about as much as one evaluation of its likelihood. Where `fit` was given `order=`, the number of
+        deviations is that which holds later blocks of rows forecast from all earlier ones. `noise` gives the variance of each new
         observation, as in `predict`.
 
         >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0]
@@ -262,6 +269,8 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         True
         """
         check_is_fitted(self)
+        if calibrated and not latent:
+            self._fit = with_forecasts(self._fit)
         reach = interval_width(self._fit, level, latent, calibrated)
         mean, std = self.predict(X, return_std=True, latent=latent, noise=noise)
         reach = torch.as_tensor(reach).to(mean) if isinstance(mean, Tensor) else np.asarray(reach, dtype=mean.dtype)

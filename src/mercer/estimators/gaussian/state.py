@@ -74,13 +74,14 @@ def process_from_state(
     if meta["method"] == "sgpr" and not meta["noise"] > 0 and row_noise is None:
         raise ModelFileError("inducing points need noise > 0")
     posterior = method.restored(kernel, float(meta["noise"]), data, mean, weights, read.report, extra)
+    order = read_order(arrays, n)
     nothing_left(arrays, "GaussianProcessRegressor")
     place, learned = place_of(settings, seen, budget), read.optimum is not None
     reason = read.report.reason
     plan = ProcessPlan(
         settings, read.hyper, read.scales, learned, place, method, reason, mean.mean, target_scale, taught=None
     )
-    return model, ProcessFit(plan, seen, posterior, read.likelihood, read.optimum, meta["mean_reason"])
+    return model, ProcessFit(plan, seen, posterior, read.likelihood, read.optimum, meta["mean_reason"], order)
 
 
 def _plain_mean(mean: Mean) -> str | float:

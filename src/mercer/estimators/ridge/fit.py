@@ -18,6 +18,7 @@ from mercer.data.sample import Sample, Seen
 from mercer.estimators.ridge.plan import RidgePlan
 from mercer.functions.sums import FeatureSum, KernelSum
 from mercer.selection import AlphaPath, Tuned
+from mercer.selection.left_out import LeftOutPredictions
 from mercer.solvers.running_sums import RunningSums
 
 
@@ -35,6 +36,8 @@ class RidgeFit:
     path, tuning : how alpha and the kernel's parameters were found, or None.
     sample : all rows, where each has a coefficient; else None.
     loo : leave-one-out predictions (n, t) of rows with weight, where the fit needed them.
+    order : ranks of the rows in time, where they were given.
+    left_out : predictions for rows by fits that have not seen them, once they were asked for.
     sums : what further rows can be added to.
     """
 
@@ -48,6 +51,8 @@ class RidgeFit:
     tuning: Tuned | None = None
     sample: Sample | None = None
     loo: Tensor | None = None
+    order: Tensor | None = None
+    left_out: LeftOutPredictions | None = None
     sums: RunningSums | None = None
 
     def values(self, rows: Points) -> Tensor:
@@ -93,4 +98,4 @@ class RidgeFit:
 
     def to_send(self) -> RidgeFit:
         """What predictions need, for other machines."""
-        return replace(self, sample=None, loo=None, sums=None)
+        return replace(self, sample=None, loo=None, order=None, left_out=None, sums=None)

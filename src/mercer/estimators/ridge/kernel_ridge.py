@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +19,7 @@ from mercer.data.engines import using_engine
 from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import (
     check_features,
@@ -26,13 +29,14 @@ from mercer.estimators.common.samples import (
     features_to_draw,
     sampled,
 )
-from mercer.estimators.common.scores import ScoreMixin
+from mercer.estimators.common.scores import ScoreMixin, on_host
 from mercer.estimators.common.spread import predicted_later, spread_values
 from mercer.estimators.ridge.few import solve_few, solve_source, with_more
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.forecast import ridge_diagnostics, ridge_forecasters
 from mercer.estimators.ridge.full import solve_full
 from mercer.estimators.ridge.influence import Influence, most_influential
+from mercer.estimators.ridge.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.ridge.left_out import label_weights, with_left_out
 from mercer.estimators.ridge.plan import continued, plan_ridge, plan_source, rows_to_sample
 from mercer.estimators.ridge.plot import ridge_plot
@@ -163,15 +167,19 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, order: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t), or to a `RowSource` that has both.
 
-        X, y and `sample_weight` may be Dask arrays or data frames; y may then name a column of X.
+        `order` tells how rows follow each other in time: one number, date or text for each. It changes no prediction,
+        but `predict_interval` and `report` then go by forecasts of later rows from earlier ones. X, y and
+        `sample_weight` may be Dask arrays or data frames; y may then name a column of X.
         """
         settings = RidgeSettings.of(self.get_params(deep=False))
         if is_dask(X):
             X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
         if isinstance(X, RowSource):
+            if order is not None:
+                raise InputError("order= is for rows in memory.")
             source = checked_source(self, X, y, sample_weight)
             with using_engine(settings.client, source) as engine:
                 some = sampled(source, rows_to_sample(settings, source), settings.seed, engine)
@@ -180,7 +188,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         sample = checked_sample(self, settings.kernel, X, y, sample_weight)
         plan, tuning = tuned(plan_ridge(settings, sample), sample)
         solve = solve_full if plan.traits.sums_of == "rows" else solve_few
-        return self._keep(solve(plan, sample, tuning))
+        return self._keep(replace(solve(plan, sample, tuning), order=checked_order(order, len(sample))))
 
     @available_if(lambda self: self.solver in RIDGE_SOLVERS and traits_of(self.solver).merges)
     @all_or_nothing
@@ -222,6 +230,53 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         values = fit.values(rows)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
+
+    def predict_interval(
+        self, X: Any, level: float = 0.9, method: str = "residuals", calibrate: tuple[Any, Any] | None = None
+    ) -> tuple[Any, Any]:
+        r"""The ends of intervals that hold the target of a new row with probability `level`, each (m,) or (m, t).
+
+        With the errors :math:`e_i = y_i - f_{-i}(x_i)` of fits that have not seen the row, they are
+
+        .. math:: f(x) \pm q, \qquad q = \text{the } \lceil (n + 1)\, p \rceil\text{-th smallest } |e_i|.
+
+        Errors are those of leave-one-out; after ``tune=True`` of fits to other folds, tuned anew, since the kernel has
+        seen every row; and where `fit` was given `order=`, of forecasts of later blocks of rows from all earlier ones,
+        since a row between its neighbours says nothing of what comes after the last one.
+
+        Parameters
+        ----------
+        X : rows to predict.
+        level : the share of new rows inside; for rows like those of the training.
+        method : "residuals", or "jackknife+", which takes the spread of the functions fitted without a row into account
+            and factorises the matrix again:
+            quantiles of :math:`f_{-i}(x) \pm |e_i|`, inside for a share of at least :math:`2p - 1` whatever the data.
+        calibrate : rows and targets that the model has not seen, (X, y), to take the errors from instead.
+
+        References
+        ----------
+        Barber, Candes, Ramdas and Tibshirani, *Predictive inference with the jackknife+*, 2021.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0, 6, size=(1000, 1))
+        >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=1000)
+        >>> low, high = KernelRidge("gaussian", alpha="loo").fit(X[:400], y[:400]).predict_interval(X[400:])
+        >>> print(round(float(((low <= y[400:]) & (y[400:] <= high)).mean()), 1))
+        0.9
+        """
+        check_is_fitted(self)
+        rows, fit = checked_rows(self, self.kernel_, X), self._fit
+        if calibrate is not None:
+            X_out, y_out = calibrate
+            targets = torch.as_tensor(np.asarray(on_host(y_out), dtype=np.float64))
+            fit = replace(fit, left_out=held_out(fit, checked_rows(self, self.kernel_, X_out), targets))
+        elif method == "residuals":
+            fit = self._fit = with_left_out_predictions(fit)
+        ends = interval(fit, rows, level, method)
+        low, high = (end.to(rows.values.dtype) if rows.is_tensor else end for end in ends)
+        return restore(checked_values(low, "Intervals"), X), restore(checked_values(high, "Intervals"), X)
 
     @property
     def function_(self) -> RKHSFunction:

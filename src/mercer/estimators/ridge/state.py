@@ -24,6 +24,7 @@ from mercer.estimators.common.state import (
     plain_names,
     plain_objects,
     plain_seen,
+    read_order,
     read_params,
     read_path,
     read_points,
@@ -106,6 +107,8 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
             arrays["weights"] = sample.weights
     if fit.loo is not None:
         arrays["loo"] = fit.loo
+    if fit.order is not None:
+        arrays["order"] = fit.order
     if path is not None:
         arrays |= {f"path_{name}": getattr(path, name) for name in PATH_ARRAYS}
     return meta, arrays
@@ -136,12 +139,13 @@ def ridge_from_state(
     intercept = float_array(arrays, "intercept", (seen.n_targets,))
     if model.landmarks == GIVEN and isinstance(basis, Centres):
         model.landmarks = seen.rows_given_back(basis.points)
+    order = read_order(arrays, seen.n_rows)
     nothing_left(arrays, "KernelRidge")
     settings = RidgeSettings.of(model.get_params(deep=False))
     alpha, place = _alpha(meta, seen.n_targets), place_of(settings, solver, seen, settings.memory_budget)
     plan = RidgePlan(settings, kernel, alpha, solver, report.reason, place, seen.n_rows)
     tuning = None if meta["tuning"] is None else _tuning(meta["tuning"])
-    return model, RidgeFit(plan, seen, function, intercept, alpha, report, path, tuning, sample, loo)
+    return model, RidgeFit(plan, seen, function, intercept, alpha, report, path, tuning, sample, loo, order)
 
 
 # Out
