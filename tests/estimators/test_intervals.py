@@ -88,7 +88,10 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) if name in ("tuned", "median") else name for name in SETTINGS]
+
+
+@pytest.mark.parametrize("name", SLOW)
 def test_intervals_hold_what_they_promise_for_rows_like_those_of_the_training(name):
     model = clone(SETTINGS[name])
     shares = [covered(model.fit(*rows(100, seed))) for seed in (2, 3, 4)]

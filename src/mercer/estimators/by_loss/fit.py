@@ -44,9 +44,9 @@ class LossFit:
     path : how alpha was chosen, or None.
     sample : all rows, where each has a coefficient; else None.
     crossings : rows at which quantiles crossed.
+    calibration : probabilities of decisions, for losses that have none of their own.
     order : ranks of the rows in time, where they were given.
     left_out : predictions for rows by fits that have not seen them, once they were asked for.
-    calibration : probabilities of decisions, for losses that have none of their own.
     """
 
     plan: LossPlan
@@ -59,9 +59,9 @@ class LossFit:
     path: AlphaPath | None = None
     sample: Sample | None = None
     crossings: int = 0
+    calibration: Later = field(default_factory=Later)
     order: Tensor | None = None
     left_out: LeftOutPredictions | None = None
-    calibration: Later = field(default_factory=Later)
 
     def values(self, rows: Points) -> Tensor:
         """The fitted functions at the rows with their intercepts, (m, t), in float64."""

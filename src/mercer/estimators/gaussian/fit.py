@@ -154,8 +154,8 @@ def with_more(fit: ProcessFit, sample: Sample, noise: Any) -> ProcessFit:
     else:
         everything, mean = posterior.data.followed_by(more), posterior.mean_function.mean
         posterior = plan.method.posterior(posterior.kernel, posterior.noise, everything, mean, "rows were added")
-    seen_later = {"order": None, "forecast_deviates": None}
-    return replace(fit, seen=seen, posterior=posterior, likelihood=likelihood_of(plan, posterior), **seen_later)
+    likelihood = likelihood_of(plan, posterior)
+    return replace(fit, seen=seen, posterior=posterior, likelihood=likelihood, order=None, forecast_deviates=None)
 
 
 def likelihood_of(plan: ProcessPlan, posterior: Posterior) -> float:

@@ -260,8 +260,8 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         0.95). It always does for `latent`, fewer than 20 rows, and methods without an exact factor; after a call,
         `report()` says what was found. Rows that have copies do not count as left out. The first calibrated call of a
         model costs about as much as one evaluation of its likelihood. Where `fit` was given `order=`, the number of
-        deviations is that which holds later blocks of rows forecast from all earlier ones. `noise` gives the variance of each new
-        observation, as in `predict`.
+        deviations is that which holds later blocks of rows forecast from all earlier ones. `noise` gives the
+        variance of each new observation, as in `predict`.
 
         >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0]
         >>> low, high = GaussianProcessRegressor().fit(X, y).predict_interval([[1.5]], level=0.9)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
-from mercer.estimators.common.state import float_array, nothing_left, read_params
+from mercer.estimators.common.state import float_array, nothing_left, read_order, read_params
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.learned_state import LEARNED, NOISE, SMALLEST, learned_state, read_learned
 from mercer.estimators.gaussian.plan import ProcessPlan, method_of, place_of
@@ -48,6 +48,8 @@ def process_state(model: GaussianProcessRegressor, fit: ProcessFit) -> tuple[dic
     arrays |= {"mean_coef": mean.coef, "target_scale": plan.target_scale}
     if posterior.data.noise is not None:
         arrays["row_noise"] = posterior.data.noise
+    if fit.order is not None:
+        arrays["order"] = fit.order
     if isinstance(mean.mean, LinearMean):
         arrays |= {"mean_centre": mean.mean.centre, "mean_scale": mean.mean.scale}
     return meta, arrays | {f"posterior_{name}": value for name, value in posterior.extra_arrays().items()}
