@@ -214,3 +214,10 @@ def test_tensors_give_tensors():
     low, high = model.predict_interval(torch.tensor(NEW))
     assert isinstance(low, torch.Tensor)
     assert bool((high > low).all())
+
+
+def test_with_an_intercept_intervals_move_with_the_targets():
+    model, moved = (KernelRidge(Gaussian(1.0), alpha=0.3, fit_intercept=True).fit(X, y + c) for c in (0.0, 1e3))
+    for method in ("residuals", "jackknife+"):
+        both = np.array(moved.predict_interval(NEW[:9], method=method)) - 1e3
+        np.testing.assert_allclose(both, model.predict_interval(NEW[:9], method=method), atol=1e-8)
