@@ -16,7 +16,6 @@ from mercer.kernels import Kernel
 from mercer.kernels.algebra import need_function, need_kernel
 from mercer.kernels.pair import Pair, vectors
 from mercer.kernels.properties import Properties
-from mercer.kernels.registry import register
 from mercer.stats.base_formula import BaseFormula, Term, at, base_formula
 from mercer.stats.scores import score_rows
 
@@ -24,7 +23,7 @@ NEAR = 1e-20
 """Added to squared distances under a root, whose slopes are finite but not written for coincident points."""
 
 
-@register
+@dataclass(frozen=True, eq=False, repr=False)
 class SteinKernel(Kernel):
     r"""The Stein kernel of a base kernel k and a score :math:`s = \nabla \log p`,
 
