@@ -98,7 +98,7 @@ def test_names_belong_to_one_class(monkeypatch):
     other = type("Other", (Kernel,), {"__module__": __name__})
     with pytest.raises(InputError, match="Two classes are named gaussian"):
         kernels.register(names={"gaussian": {}})(other)
-    assert as_kernel("gaussian") == Gaussian("median")
+    assert as_kernel("gaussian") == Gaussian("auto")
     assert registry.SAVED["Gaussian"] is Gaussian
     assert "Other" not in registry.SAVED
     again = type("Arch", (Kernel,), {"__module__": __name__})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mercer
+from mercer.kernels import as_kernel
 
 PARAMETERS: dict[str, str] = {}
 """Parameters of estimators that have another name now, by the name that the cases use."""
@@ -28,7 +29,16 @@ RESULTS = {
 
 def estimator(name: str, **settings: Any) -> Any:
     """An estimator of mercer with settings by the names that the cases use."""
-    return getattr(mercer, name)(**{PARAMETERS.get(key, key): value for key, value in settings.items()})
+    made = getattr(mercer, name)(**{PARAMETERS.get(key, key): value for key, value in settings.items()})
+    if name.startswith("GaussianProcess") or not isinstance(getattr(made, "kernel", None), str):
+        return made
+    return made.set_params(kernel=by_median(made.kernel))
+
+
+def by_median(kernel: Any) -> Any:
+    """The kernel of a name with the median length scale, which names stood for when the file was recorded."""
+    named = as_kernel(kernel)
+    return named.replace(length_scale="median") if getattr(named, "length_scale", None) == "auto" else kernel
 
 
 def result(model: Any, name: str) -> Any:

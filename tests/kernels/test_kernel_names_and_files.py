@@ -43,14 +43,14 @@ def test_every_name_is_a_kernel_that_keeps_the_laws(name):
     check_kernel(kernel_from_name(name))
 
 
-def test_names_stand_for_the_median_length_scale():
-    assert kernel_from_name("rbf") == kernel_from_name("gaussian") == Gaussian("median")
-    assert kernel_from_name("laplace") == Laplace("median")
-    assert kernel_from_name("laplace_l1") == Laplace("median", metric="l1")
+def test_names_stand_for_length_scales_in_the_units_of_the_columns():
+    assert kernel_from_name("rbf") == kernel_from_name("gaussian") == Gaussian("auto")
+    assert kernel_from_name("laplace") == Laplace("auto")
+    assert kernel_from_name("laplace_l1") == Laplace("auto", metric="l1")
     assert [kernel_from_name(f"matern{i}2").nu for i in (1, 3, 5)] == [0.5, 1.5, 2.5]
     assert kernel_from_name("poly") == Polynomial()
-    assert kernel_from_name("imq") == InverseMultiquadric("median")
-    assert kernel_from_name(" RBF ") == Gaussian("median")
+    assert kernel_from_name("imq") == InverseMultiquadric("auto")
+    assert kernel_from_name(" RBF ") == Gaussian("auto")
 
 
 def test_unknown_names_list_the_known_and_suggest_the_closest():

@@ -17,6 +17,8 @@ from rich.text import Text
 
 from mercer.cli.regression import Outcome
 from mercer.cli.scores import Score
+from mercer.kernels import as_kernel
+from mercer.kernels.shown import kernel_text
 
 STRONG, QUIET, BAD = "bold", "dim", "bold red"
 
@@ -146,7 +148,7 @@ def _fit_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
     if len(outcome.tried) > 1:
         errors = ", ".join(f"{name} {number(error)}" for name, error in outcome.tried.items())
         yield "kernels tried", f"{errors} (leave-one-out RMSE)"
-    yield "kernel", repr(model.kernel_.rounded())
+    yield "kernel", kernel_text(model.kernel_, as_kernel(model.kernel))
     if model.tuning_ is not None:
         yield "tuning", model.tuning_.message
     path = model.alpha_path_

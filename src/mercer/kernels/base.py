@@ -15,9 +15,12 @@ from mercer.core.arrays import Points, Warp, as_points, promote, restore
 from mercer.core.errors import InputError, InputTypeError, MercerError, NotTraceable
 from mercer.formula.symbols import Program, Tape
 from mercer.kernels.pair import DensePair, DiagonalPair, Pair, SymbolicPair
-from mercer.kernels.parameters import MEDIAN, Parameter
+from mercer.kernels.parameters import AUTO, MEDIAN, Parameter
 from mercer.kernels.properties import Properties
 from mercer.kernels.spectral import NoSpectralMeasureError, SpectralMeasure
+
+FoundScale = Callable[[str, tuple[Warp, ...], str], float | tuple[float, ...]]
+"""What "auto" or "median" is for warped data in a metric."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,12 +213,12 @@ class Kernel:
             if isinstance(value, Kernel):
                 yield f.name, value
 
-    def resolved(self, median: Callable[[tuple[Warp, ...], str], float], warps: tuple[Warp, ...] = ()) -> Kernel:
-        """A copy in which every length_scale="median" is the number median(warps, metric) gives for its data."""
-        changes: dict[str, Any] = {name: child.resolved(median, warps) for name, child in self.children()}
+    def resolved(self, found: FoundScale, warps: tuple[Warp, ...] = ()) -> Kernel:
+        """A copy in which every "auto" or "median" is what found(it, warps, metric) gives for its data."""
+        changes: dict[str, Any] = {name: child.resolved(found, warps) for name, child in self.children()}
         scale = getattr(self, "length_scale", None)
-        if isinstance(scale, str) and scale == MEDIAN:
-            changes["length_scale"] = median(warps, getattr(self, "metric", "l2"))
+        if isinstance(scale, str) and scale in (AUTO, MEDIAN):
+            changes["length_scale"] = found(scale, warps, getattr(self, "metric", "l2"))
         return replace(self, **changes) if changes else self
 
     def bind(self, names: Sequence[str] | None) -> Kernel:

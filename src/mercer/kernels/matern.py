@@ -9,7 +9,7 @@ from mercer.core.errors import InputError
 from mercer.formula.maths import exp, matern, sqrt
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import MEDIAN, length_scale, parameter
+from mercer.kernels.parameters import AUTO, length_scale, parameter
 from mercer.kernels.properties import Properties
 from mercer.kernels.registry import register
 from mercer.kernels.spectral import SpectralMeasure, gaussian_mixture
@@ -18,9 +18,9 @@ from mercer.kernels.stationary import stationary_properties
 
 @register(
     names={
-        "matern12": {"nu": 0.5, "length_scale": MEDIAN},
-        "matern32": {"nu": 1.5, "length_scale": MEDIAN},
-        "matern52": {"nu": 2.5, "length_scale": MEDIAN},
+        "matern12": {"nu": 0.5, "length_scale": AUTO},
+        "matern32": {"nu": 1.5, "length_scale": AUTO},
+        "matern52": {"nu": 2.5, "length_scale": AUTO},
     },
     examples=[
         {"nu": 0.5, "length_scale": 2.0},

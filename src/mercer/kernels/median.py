@@ -1,4 +1,4 @@
-"""The median heuristic: a length scale from the distances between the rows of the data."""
+"""Length scales from the distances between the rows of the data: the median heuristic, of raw or of scaled columns."""
 
 from __future__ import annotations
 
@@ -14,14 +14,27 @@ from mercer.core.arrays import Points, Warp, check_finite
 from mercer.core.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import vectors
+from mercer.kernels.parameters import AUTO
+from mercer.kernels.spread import column_spreads
 
 MAX_ROWS = 2000
+
+NEVER_COUNTS = 1e10
+"""Times its value: the length scale of a constant column. New values as far away hardly change the kernel."""
+LARGEST = 1e300
 
 
 def resolve(
     kernel: Kernel, X: Any, sample_weight: Any = None, max_rows: int = MAX_ROWS, seed: int | None = 0
 ) -> Kernel:
-    """The kernel with every ``length_scale="median"`` replaced by the median distance of the rows of X.
+    r"""The kernel with every length scale found that is "median" or "auto".
+
+    "median" is one number, the median distance of the rows of X. "auto" is one number for each column,
+
+    .. math:: \ell_j = s_j \operatorname{median}_{i \ne k} \| (x_i - x_k) / s \|,
+
+    with the spread s_j of the column: its deviation, cut where outliers dominate it. The units of columns then do not
+    matter. A constant column, of which nothing is known, gets a length scale so large that it never counts.
 
     The median is over the pairs of rows at a non-zero distance, in the metric and on the columns that the kernel
     uses; a pair has weight w_i w_j, so that integer weights equal repeated rows. Of more than `max_rows` different
@@ -42,16 +55,18 @@ def resolve(
         return _distinct(points, _weights(sample_weight, len(points)))
 
     @functools.cache
-    def median(warps: tuple[Warp, ...], metric: str) -> float:
+    def found(asked: str, warps: tuple[Warp, ...], metric: str) -> float | tuple[float, ...]:
         points, weights = sample()
         for warp in warps:
             points = warp(points)
         if warps:
             points, weights = _distinct(points, weights)
-        rows, weights = _drawn(points.values, weights, max_rows, seed)
-        return _median_distance(rows, weights, metric)
+        rows, drawn = _drawn(points.values, weights, max_rows, seed)
+        if asked == AUTO:
+            return _auto_scales(points.values, weights, rows, drawn, metric)
+        return _median_distance(rows, drawn, metric)
 
-    return kernel.resolved(median)
+    return kernel.resolved(found)
 
 
 def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
@@ -122,3 +137,17 @@ def _median_distance(rows: Tensor, weights: Tensor, metric: str) -> float:
             "their median is to be the length scale: rescale the columns of X."
         )
     return median
+
+
+def _auto_scales(
+    values: Tensor, weights: Tensor, rows: Tensor, drawn: Tensor, metric: str
+) -> float | tuple[float, ...]:
+    """One length scale for each column; a number for one column."""
+    spreads = torch.from_numpy(column_spreads(values.numpy(), weights.numpy(), rows.numpy(), drawn.numpy()))
+    moving = spreads > 0
+    if not bool(moving.any()):
+        return 1.0
+    scaled = (rows[:, moving] - values[0, moving]) / spreads[moving]
+    constant = torch.clamp(values[0].abs(), 1.0, LARGEST / NEVER_COUNTS) * NEVER_COUNTS
+    scales = torch.where(moving, spreads * _median_distance(scaled, drawn, metric), constant)
+    return float(scales[0]) if len(scales) == 1 else tuple(scales.tolist())

@@ -13,10 +13,10 @@ from mercer.kernels.registry import NAMED
 
 
 def kernel_from_name(name: str) -> Kernel:
-    """The kernel of that name, with the median length scale where it has one.
+    """The kernel of that name, with ``length_scale="auto"`` where it has one.
 
     >>> kernel_from_name("matern32")
-    Matern(nu=1.5, length_scale='median')
+    Matern(nu=1.5, length_scale='auto')
     """
     key = name.strip().lower()
     if key in NAMED:

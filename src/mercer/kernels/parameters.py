@@ -14,6 +14,9 @@ from torch import Tensor
 from mercer.core.errors import InputError, InputTypeError
 
 MEDIAN = "median"
+"""One number, the median distance."""
+AUTO = "auto"
+"""One number for each column, in its units."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Parameter:
     def check(self, value: Any, owner: str, name: str) -> Any:
         """The value as a float, int, tuple or tensor, or an error that names the kernel and the value."""
         where = _Where(owner, name, value)
-        if self.median and isinstance(value, str) and value == MEDIAN:
+        if self.median and isinstance(value, str) and value in (AUTO, MEDIAN):
             return value
         if isinstance(value, Tensor):
             return self._tensor(value, where, name)
@@ -53,7 +56,7 @@ class Parameter:
             bound += f" and <= {self.upper:g}"
         if self.vector:
             bound += " or one such number per column"
-        return bound + (' or "median"' if self.median else "")
+        return bound + (', "auto" or "median"' if self.median else "")
 
     def _scalar(self, value: Any, where: _Where, name: str) -> float | int:
         try:
@@ -107,7 +110,7 @@ def parameter(default: Any = MISSING, **spec: Any) -> Any:
 
 
 def length_scale(default: Any = 1.0) -> Any:
-    """The field of a width: positive, one number, one per column, or "median"."""
+    """The field of a width: positive, one number, one per column, "auto" or "median"."""
     return parameter(default, vector=True, median=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +12,9 @@ from torch import Tensor
 from mercer.core.arrays import Points, Warp
 from mercer.core.errors import InputError
 from mercer.formula.maths import exp
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import FoundScale, Kernel
 from mercer.kernels.pair import Pair, as_scale, vectors
-from mercer.kernels.parameters import length_scale, parameter
+from mercer.kernels.parameters import MEDIAN, length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties
 from mercer.kernels.registry import register
 from mercer.kernels.spectral import Draws, SpectralMeasure, scaled
@@ -57,9 +56,9 @@ class Periodic(Kernel):
 
         return scaled(n_columns, self.period, frequencies, "period")
 
-    def resolved(self, median: Callable[[tuple[Warp, ...], str], float], warps: tuple[Warp, ...] = ()) -> Kernel:
-        """A median length scale is one of distances on the circle."""
-        return super().resolved(median, (*warps, Circle(self.period)))
+    def resolved(self, found: FoundScale, warps: tuple[Warp, ...] = ()) -> Kernel:
+        """One length scale from distances on the circle, where columns have no units: "auto" is "median"."""
+        return super().resolved(lambda _, *rest: found(MEDIAN, *rest), (*warps, Circle(self.period)))
 
     @property
     def properties(self) -> Properties:

@@ -44,14 +44,14 @@ def register(
     >>> from mercer.formula.maths import exp
     >>> from mercer.kernels import as_kernel, from_dict, to_dict
     >>> from mercer.kernels.parameters import length_scale
-    >>> @register(names={"hill": {"length_scale": "median"}}, examples=[{"length_scale": 0.5}])
+    >>> @register(names={"hill": {"length_scale": "auto"}}, examples=[{"length_scale": 0.5}])
     ... class Hill(Kernel):
     ...     length_scale: float = length_scale()
     ...
     ...     def of(self, pair):
     ...         return exp(-pair.squared_distance(self.length_scale))
     >>> as_kernel("hill")
-    Hill(length_scale='median')
+    Hill(length_scale='auto')
     >>> from_dict(to_dict(2.0 * Hill(0.5)))
     2.0 * Hill(length_scale=0.5)
     """

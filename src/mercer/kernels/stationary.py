@@ -8,14 +8,14 @@ from mercer.core.errors import InputError
 from mercer.formula.maths import exp, power
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import MEDIAN, Parameter, length_scale, parameter
+from mercer.kernels.parameters import AUTO, MEDIAN, Parameter, length_scale, parameter
 from mercer.kernels.properties import ANALYTIC, Properties
 from mercer.kernels.registry import register
 from mercer.kernels.spectral import SpectralMeasure, gaussian_mixture, scaled
 
 
 @register(
-    names={"gaussian": {"length_scale": MEDIAN}, "rbf": {"length_scale": MEDIAN}},
+    names={"gaussian": {"length_scale": AUTO}, "rbf": {"length_scale": AUTO}},
     examples=[{"length_scale": 0.8}, {"length_scale": (0.5, 1.0, 3.0)}, {"length_scale": MEDIAN}],
 )
 class Gaussian(Kernel):
@@ -24,7 +24,7 @@ class Gaussian(Kernel):
     .. math:: k(x, z) = \exp\left(-\frac{\|x - z\|^2}{2\ell^2}\right).
 
     Characteristic, universal and analytic; its RKHS does not contain the constants. `length_scale` is a number,
-    one per column (ARD) or "median".
+    one per column (ARD), "auto" or "median".
 
     References: Schölkopf and Smola, *Learning with Kernels*, 2002.
 
@@ -58,7 +58,7 @@ class Gaussian(Kernel):
 
 
 @register(
-    names={"laplace": {"length_scale": MEDIAN}, "laplace_l1": {"length_scale": MEDIAN, "metric": "l1"}},
+    names={"laplace": {"length_scale": AUTO}, "laplace_l1": {"length_scale": AUTO, "metric": "l1"}},
     examples=[
         {"length_scale": 1.5},
         {"length_scale": (1.0, 2.0)},
@@ -103,7 +103,7 @@ class Laplace(Kernel):
 
 
 @register(
-    names={"exponential_power": {"length_scale": MEDIAN}},
+    names={"exponential_power": {"length_scale": AUTO}},
     examples=[{"length_scale": 1.2, "power": 0.6}, {"length_scale": 1.2, "power": 2.0}],
 )
 class ExponentialPower(Kernel):
@@ -136,7 +136,7 @@ class ExponentialPower(Kernel):
 
 
 @register(
-    names={"rational_quadratic": {"length_scale": MEDIAN}},
+    names={"rational_quadratic": {"length_scale": AUTO}},
     examples=[{"length_scale": 0.9, "alpha": 0.4}],
 )
 class RationalQuadratic(Kernel):
@@ -167,7 +167,7 @@ class RationalQuadratic(Kernel):
 
 
 @register(
-    names={"inverse_multiquadric": {"length_scale": MEDIAN}, "imq": {"length_scale": MEDIAN}},
+    names={"inverse_multiquadric": {"length_scale": AUTO}, "imq": {"length_scale": AUTO}},
     examples=[{"length_scale": 1.3, "power": 0.7}],
 )
 class InverseMultiquadric(Kernel):

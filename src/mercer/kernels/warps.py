@@ -15,7 +15,7 @@ from torch import Tensor
 from mercer.core.arrays import Columns, Points, Warp, check_finite
 from mercer.core.errors import InputError, InputTypeError, NotPositiveDefiniteError
 from mercer.kernels.algebra import Unary, need_function
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import FoundScale, Kernel
 from mercer.kernels.pair import Pair, call_on_rows, function_name, vectors
 from mercer.kernels.properties import ANALYTIC, Properties
 from mercer.kernels.registry import register
@@ -48,9 +48,9 @@ class Subspace(Unary):
         positions = Columns(self.columns).positions(n_columns, None)
         return self.kernel.spectral_measure(len(positions)).embedded(positions, n_columns)
 
-    def resolved(self, median: Callable[[tuple[Warp, ...], str], float], warps: tuple[Warp, ...] = ()) -> Kernel:
-        """Medians are taken on the selected columns."""
-        return replace(self, kernel=self.kernel.resolved(median, (*warps, Columns(self.columns))))
+    def resolved(self, found: FoundScale, warps: tuple[Warp, ...] = ()) -> Kernel:
+        """Length scales are those of the selected columns."""
+        return replace(self, kernel=self.kernel.resolved(found, (*warps, Columns(self.columns))))
 
     def bind(self, names: Sequence[str] | None) -> Kernel:
         """The columns become positions; inner kernels see the names of the selected columns."""

@@ -124,25 +124,28 @@ def distinct_rows(X: Points, weights: Tensor | None = None) -> tuple[Tensor, Ten
     """
     n = len(X)
     weight = torch.ones(n, dtype=torch.float64) if weights is None else weights.detach().cpu().to(torch.float64)
-    key = row_keys(X)
+    used = torch.arange(n) if weights is None else (weight > 0).nonzero().squeeze(1)
+    key = row_keys(X if weights is None else X.take(used))
     kinds, inverse = key.unique(return_inverse=True)
-    total = torch.zeros(len(kinds), dtype=torch.float64).index_add_(0, inverse, weight)
-    first = torch.full((len(kinds),), n).scatter_reduce_(0, inverse, torch.arange(n), "amin")
-    return first[total > 0], total[total > 0]
+    total = torch.zeros(len(kinds), dtype=torch.float64).index_add_(0, inverse, weight[used])
+    first = torch.full((len(kinds),), n).scatter_reduce_(0, inverse, used, "amin")
+    return first, total
 
 
 def row_keys(X: Points) -> Tensor:
-    """One integer per row that depends on its content alone; distinct rows share one with probability 1e-19."""
+    """One integer per row, of its values' ranks among those of the sample; distinct rows share one with probability
+    1e-19. Neither the order nor repetitions of rows nor the units of columns change it.
+    """
     if not X.is_tensor:
         kinds: dict[Any, int] = {}
         try:
             return torch.tensor([kinds.setdefault(item, len(kinds)) for item in X.values], dtype=torch.long)
         except TypeError:
             return torch.arange(len(X))
-    values = (X.values.detach().to(torch.float64) + 0.0).cpu().contiguous().view(torch.int64)
-    key = torch.zeros(len(values), dtype=torch.int64)
-    for column in values.T:
-        key = _mixed(key ^ column)
+    key = torch.zeros(len(X), dtype=torch.int64)
+    for column in X.values.detach().cpu().numpy().T:
+        ranks = np.searchsorted(np.unique(column), column)
+        key = _mixed(key ^ torch.from_numpy(ranks))
     return key
 
 

@@ -45,7 +45,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
+    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
     loss : "logistic", "hinge" (the support vector machine), "squared_hinge", "squared", or a `mercer.losses.Loss`
         of labels -1 and 1.
     alpha : a number > 0; a support vector machine has C = 1 / (2 alpha). "auto" chooses the value of least loss at rows
@@ -84,7 +84,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KernelClassifier("gaussian", alpha=0.1).fit(X, y)
     >>> print(round(model.score(X, y), 2), model.predict_proba(X[:1]).round(2))
-    0.97 [[0.98 0.01 0.  ]]
+    0.97 [[0.98 0.02 0.  ]]
     """
 
     own_rules: ClassVar[Rules] = {

@@ -49,7 +49,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
+    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
     loss : "squared" (`KernelRidge` is faster), "huber" (targets far away count less), "quantile",
         "epsilon_insensitive" (support vector regression), or a `mercer.losses.Loss`. A loss that is not convex is
         minimised to a local solution.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mercer.core.report import Report, make_report
 from mercer.estimators.by_loss.fit import LossFit
+from mercer.kernels.shown import kernel_text
 
 CRITERIA = {
     "loo": "approximate leave-one-out",
@@ -45,7 +46,7 @@ def _first_lines(fit: LossFit, n_features: int | None) -> list[tuple[str, object
     chosen = "given" if path is None else f"by {how} over {len(path.alphas)} values"
     lines: list[tuple[str, object]] = [
         ("data", size),
-        ("kernel", fit.plan.kernel.rounded()),
+        ("kernel", kernel_text(fit.plan.kernel, settings.kernel)),
         ("loss", settings.loss if isinstance(settings.loss, str) else repr(settings.loss)),
         ("alpha", f"{fit.alpha:.4g} ({chosen})"),
         ("objective", f"{fit.objective:.6g}"),

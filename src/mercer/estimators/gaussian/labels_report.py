@@ -6,7 +6,8 @@ import numpy as np
 
 from mercer.core.report import Report, make_report
 from mercer.estimators.gaussian.labels_fit import LabelsFit
-from mercer.estimators.gaussian.learned import MANY, at_bounds, irrelevant, kernel_text
+from mercer.estimators.gaussian.learned import at_bounds, irrelevant
+from mercer.kernels.shown import MANY, kernel_text
 from mercer.processes.maximise import MARGIN
 
 TOO_WIDE = 1e3

@@ -6,23 +6,12 @@ import numpy as np
 
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.labels_fit import LabelsFit
-from mercer.kernels import Kernel
+from mercer.kernels.shown import MANY
 
 AnyFit = ProcessFit | LabelsFit
 
 IRRELEVANT = 1e-2
 """A feature whose deviation / length scale is below this share of the largest one hardly matters."""
-MANY = 6
-"""More numbers than this are shown by their range."""
-
-
-def kernel_text(kernel: Kernel) -> str:
-    """The kernel with numbers cut to four digits, and long lists of length scales as their range."""
-    shown = repr(kernel.rounded())
-    for value in kernel.rounded().tunable().values():
-        if isinstance(value, tuple) and len(value) > MANY:
-            shown = shown.replace(repr(value), f"<{len(value)} from {min(value):g} to {max(value):g}>")
-    return shown
 
 
 def relevances(fit: AnyFit) -> np.ndarray | None:

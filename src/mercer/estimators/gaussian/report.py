@@ -6,7 +6,8 @@ import numpy as np
 
 from mercer.core.report import Report, make_report
 from mercer.estimators.gaussian.fit import ProcessFit
-from mercer.estimators.gaussian.learned import at_bounds, irrelevant, is_constant, kernel_text
+from mercer.estimators.gaussian.learned import at_bounds, irrelevant, is_constant
+from mercer.kernels.shown import kernel_text
 from mercer.processes import ExactPosterior, Maximum
 from mercer.processes.calibration import JUDGED, contradicted, left_out_share
 from mercer.processes.evidence import noise_alone

@@ -68,7 +68,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
+    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
     alpha : ridge: a number >= 0, one per target, or a word to choose it for each target from one eigendecomposition:
         "loo" by leave-one-out, "gcv" by generalised cross-validation; "auto" is "loo".
     alphas : the path that these words search; by default 30 values relative to the largest eigenvalue.
@@ -195,7 +195,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to a fit on landmarks or random features; the result is that of one fit to all rows so far.
 
-        For ``solver="nystrom"`` and ``"random_features"``. The first call decides the kernel's median length scale and,
+        For ``solver="nystrom"`` and ``"random_features"``. The first call decides the kernel's length scales and,
         unless they are given, the landmarks, from its own rows. With both given, the order of calls does not matter.
         """
         settings, begun = RidgeSettings.of(self.get_params(deep=False)), getattr(self, "_fit", None)

@@ -7,6 +7,7 @@ import numpy as np
 from mercer.core.report import Report, make_report
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.left_out import with_left_out
+from mercer.kernels.shown import kernel_text
 from mercer.solvers.error_bound import far_words, too_far
 
 CRITERIA = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
@@ -20,7 +21,10 @@ def ridge_report(fit: RidgeFit, n_features: int | None) -> Report:
         size += f", {n_features} feature{'s' * (n_features != 1)}"
     if not seen.one_target:
         size += f", {seen.n_targets} targets"
-    lines: list[tuple[str, object]] = [("data", size), ("kernel", fit.plan.kernel.rounded())]
+    lines: list[tuple[str, object]] = [
+        ("data", size),
+        ("kernel", kernel_text(fit.plan.kernel, fit.plan.settings.kernel)),
+    ]
     if tuning is not None:
         gain = f"relative error {tuning.start_error:.4g} -> {tuning.error:.4g}"
         lines.append(("tuning", f"{gain}, {tuning.message}"))

@@ -43,7 +43,7 @@ class KernelPCA(MapTransformer):
     ----------
     n_components : number of components, None for all with an eigenvalue above rounding. More than there are rows are
         cut to their number; directions without variance have the coordinate zero.
-    kernel : a `Kernel`, its name, or a function of two points. By default Gaussian with the median length scale,
+    kernel : a `Kernel`, its name, or a function of two points. By default Gaussian with `length_scale="auto"`,
         because with a linear kernel, scikit-learn's default, `sklearn.decomposition.PCA` does the same for less.
     center : take off the mean in the RKHS; False for the textbook form without it.
     landmarks, n_landmarks : search the components in the span of landmarks, in one pass over the rows: for large n.
@@ -53,7 +53,7 @@ class KernelPCA(MapTransformer):
     tol, max_iter : largest residual of an eigenvector relative to the largest eigenvalue, and steps, of "krylov".
     pre_image : how `inverse_transform` finds points from coordinates: "ridge" is a kernel ridge regression from the
         coordinates to the inputs, "fixed_point" improves its answer for a Gaussian kernel.
-    inverse_kernel, inverse_alpha : of that regression.
+    inverse_kernel, inverse_alpha : of that regression; the length scale of a name is the median distance there.
     device : "auto", "cpu", "cuda" or a torch device.
     memory_budget : bytes, or text such as "2GiB"; by default half of what is free. Where the Gram matrix does not fit,
         products are computed tile by tile.

@@ -61,7 +61,7 @@ class MercerDecomposition(FeatureTransformer):
     Parameters
     ----------
     n_components : the number of eigenvalues; None for all above rounding.
-    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
+    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
     random_state : seed of medians and starting vectors; None is 0.
     solver, tol, max_iter : as in `KernelPCA`.
     device : "auto", "cpu", "cuda" or a torch device.

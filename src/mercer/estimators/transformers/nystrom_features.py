@@ -81,7 +81,7 @@ class NystromFeatures(FeatureTransformer):
     Parameters
     ----------
     n_components : the number of landmarks; not used where `landmarks` are given.
-    kernel : a `Kernel`, its name, or a function of two points. A name has the median length scale.
+    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
     random_state : seed of the draw; None is 0.
     landmarks : "uniform" draws rows of X, "pivoted" takes the pivots of a randomly pivoted Cholesky factor, "leverage"
         draws by ridge leverage scores; or an array of points. See `mercer.solvers.choose_landmarks`.

@@ -11,7 +11,8 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.estimators.ridge import KernelRidge
 from mercer.features import KernelProjection
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.kernels.parameters import AUTO, MEDIAN
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,18 @@ class Inverse:
         """The regression on the points of a projection."""
         inputs = projection.points.values.to(torch.float64)
         mean = inputs.mean(0)
-        regression = KernelRidge(kernel, alpha=alpha, **options)
+        regression = KernelRidge(of_coordinates(kernel), alpha=alpha, **options)
         return cls(regression.fit(projection(projection.points).to(inputs), inputs - mean), mean)
 
     def __call__(self, Y: Tensor) -> Tensor:
         """Points whose coordinates are near the rows of Y."""
         return torch.as_tensor(self.regression.predict(Y.to(self.mean))) + self.mean
+
+
+def of_coordinates(kernel: Any) -> Kernel:
+    """A kernel on coordinates, which share one unit: "auto" is "median"."""
+    given = as_kernel(kernel)
+    return given.replace(**{path: MEDIAN for path, value in given.get_params().items() if value == AUTO})
 
 
 def check_pre_image(how: str, kernel: Kernel) -> None:

@@ -75,7 +75,7 @@ class RandomFourierFeatures(FeatureTransformer):
     ----------
     n_components : the number p of features.
     kernel : a shift-invariant `Kernel` or its name: Gaussian, Laplace, Matern, ..., their sums and products. A name has
-        the median length scale.
+        `length_scale="auto"`.
     random_state : seed of the draw; None is 0.
     method : "pairs", "offset", "orthogonal" (pairs whose frequencies point in orthogonal directions, for kernels of the
         Euclidean distance) or "qmc" (pairs whose frequencies come from a scrambled Sobol sequence). All have the mean

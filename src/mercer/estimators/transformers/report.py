@@ -7,6 +7,7 @@ from typing import Any
 
 from mercer.core.report import Report, make_report
 from mercer.estimators.transformers.fit import MapFit
+from mercer.kernels.shown import kernel_text
 
 Lines = list[tuple[str, object]]
 
@@ -18,7 +19,7 @@ def map_report(
     size = f"{fit.seen.n_rows:,} rows"
     if n_features is not None:
         size += f", {n_features} feature{'s' * (n_features != 1)}"
-    kernel: Lines = [] if fit.limit is not None else [("kernel", fit.kernel.rounded())]
+    kernel: Lines = [] if fit.limit is not None else [("kernel", kernel_text(fit.kernel))]
     return make_report(title, [("fitted to", size), *kernel, *lines], list(concerns))
 
 

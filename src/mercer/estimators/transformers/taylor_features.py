@@ -78,7 +78,7 @@ class TaylorFeatures(FeatureTransformer):
     Parameters
     ----------
     degree : the largest degree D of a monomial.
-    kernel : a `Gaussian` kernel, "gaussian" for the median length scale, or a length scale.
+    kernel : a `Gaussian` kernel, "gaussian" for `length_scale="auto"`, or a length scale.
     center : expand about the mean of the rows; else about zero.
 
     Attributes

@@ -1,0 +1,97 @@
+"""Units do not matter: scaling or shifting columns of X changes no prediction of a model with a kernel by name."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.rows import ArrayRows
+
+rng = np.random.default_rng(0)
+N = 90
+X = np.column_stack([rng.normal(size=(N, 2)), rng.integers(0, 2, N), rng.exponential(size=N), np.full(N, 3.0)])
+Y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=N)
+LABELS = np.array(["a", "b", "c"])[np.digitize(Y, np.quantile(Y, [0.3, 0.7]))]
+UNITS, SHIFTS = np.array([1e-3, 70.0, 3.0, 1e5, 0.3]), np.array([5.0, -900.0, 0.1, 2e5, 11.0])
+NEW = X[:20] + 0.1 * rng.normal(size=(20, 5)) * (X.std(0) > 0)
+
+
+def moved(X):
+    return X * UNITS + SHIFTS
+
+
+MODELS = {
+    "ridge": lambda: mercer.KernelRidge(),
+    "ridge loo": lambda: mercer.KernelRidge("gaussian", alpha="loo"),
+    "ridge pcg": lambda: mercer.KernelRidge("matern32", solver="pcg", tol=1e-12),
+    "ridge nystrom": lambda: mercer.KernelRidge(solver="nystrom", n_landmarks=30),
+    "ridge falkon": lambda: mercer.KernelRidge(solver="falkon", n_landmarks=30, tol=1e-12),
+    "ridge random features": lambda: mercer.KernelRidge("rational_quadratic", solver="random_features", n_features=60),
+    "regressor": lambda: mercer.KernelRegressor(),
+    "regressor quantile": lambda: mercer.KernelRegressor("imq", loss="quantile", tol=1e-9),
+    "process": lambda: mercer.GaussianProcessRegressor(),
+}
+MAPS = {
+    "pca": lambda: mercer.KernelPCA(3),
+    "nystrom": lambda: mercer.NystromFeatures(20),
+    "fourier": lambda: mercer.RandomFourierFeatures(50),
+    "mercer": lambda: mercer.MercerDecomposition(3),
+    "taylor": lambda: mercer.TaylorFeatures(),
+}
+CLASSIFIERS = {
+    "classifier": lambda: mercer.KernelClassifier(),
+    "classifier hinge": lambda: mercer.KernelClassifier("gaussian", loss="hinge", tol=1e-9),
+    "process of classes": lambda: mercer.GaussianProcessClassifier(),
+}
+
+
+def close(found, expected):
+    return np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_units_of_columns_change_no_regression(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = MODELS[name]().fit(X, Y).predict(NEW)
+        found = MODELS[name]().fit(moved(X), Y).predict(moved(NEW))
+    assert close(found, expected)
+    assert np.std(expected) > 0.1 * np.std(Y)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_units_of_columns_change_no_classification(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = CLASSIFIERS[name]().fit(X, LABELS).predict_proba(NEW)
+        found = CLASSIFIERS[name]().fit(moved(X), LABELS).predict_proba(moved(NEW))
+    assert close(found, expected)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_units_of_columns_change_no_features(name):
+    expected = np.asarray(MAPS[name]().fit(X).transform(NEW))
+    found = np.asarray(MAPS[name]().fit(moved(X)).transform(moved(NEW)))
+    assert close(found @ found.T, expected @ expected.T)
+
+
+def test_units_of_columns_change_no_stream():
+    def fitted(X):
+        return mercer.KernelRidge(n_landmarks=30).fit(ArrayRows(X, Y, rows_at_once=25))
+
+    assert close(fitted(moved(X)).predict(moved(NEW)), fitted(X).predict(NEW))
+
+
+def test_partial_fits_keep_the_length_scales_of_their_first_rows():
+    model = mercer.KernelRidge(solver="nystrom", n_landmarks=20).partial_fit(X[:40], Y[:40])
+    first = model.kernel_
+    assert model.partial_fit(100 * X[40:], Y[40:]).kernel_ == first
+
+
+def test_reports_print_auto():
+    model = mercer.KernelRidge().fit(X, Y)
+    assert "Laplace(length_scale='auto'" in str(model.report())
+    assert len(model.kernel_.length_scale) == 5
