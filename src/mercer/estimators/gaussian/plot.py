@@ -11,7 +11,8 @@ import torch
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.estimators.gaussian.fit import ProcessFit
-from mercer.estimators.gaussian.learned import feature_names, kernel_text, relevances
+from mercer.estimators.gaussian.learned import feature_names, relevances
+from mercer.kernels.shown import kernel_text
 from mercer.plots import components_1d, predicted_against_actual, surface
 from mercer.plots.gaussian_process import feature_relevance, process_1d
 from mercer.plots.places import grid_over, line_over
