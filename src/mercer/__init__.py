@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mercer import engines, kernels, losses, neural, rows, testing, theory
     from mercer.estimators.by_loss import KernelClassifier, KernelRegressor
     from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
+    from mercer.estimators.rfm import RFMClassifier, RFMRegressor
     from mercer.estimators.ridge import KernelRidge
     from mercer.estimators.transformers import (
         KernelPCA,
@@ -34,6 +35,8 @@ _HOMES = {
     "KernelRidge": "mercer.estimators.ridge",
     "MercerDecomposition": "mercer.estimators.transformers",
     "NystromFeatures": "mercer.estimators.transformers",
+    "RFMClassifier": "mercer.estimators.rfm",
+    "RFMRegressor": "mercer.estimators.rfm",
     "RKHSFunction": "mercer.functions",
     "RandomFourierFeatures": "mercer.estimators.transformers",
     "RandomNetworkFeatures": "mercer.estimators.transformers",
@@ -52,6 +55,8 @@ __all__ = [
     "KernelRidge",
     "MercerDecomposition",
     "NystromFeatures",
+    "RFMClassifier",
+    "RFMRegressor",
     "RKHSFunction",
     "RandomFourierFeatures",
     "RandomNetworkFeatures",

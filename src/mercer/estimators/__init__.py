@@ -2,6 +2,7 @@
 
 from mercer.estimators.by_loss import KernelClassifier, KernelRegressor
 from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
+from mercer.estimators.rfm import RFMClassifier, RFMRegressor
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.transformers import (
     KernelPCA,
@@ -21,6 +22,8 @@ __all__ = [
     "KernelRidge",
     "MercerDecomposition",
     "NystromFeatures",
+    "RFMClassifier",
+    "RFMRegressor",
     "RandomFourierFeatures",
     "RandomNetworkFeatures",
     "TaylorFeatures",

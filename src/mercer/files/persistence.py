@@ -11,7 +11,7 @@ from mercer.core.errors import InputTypeError, MercerError
 from mercer.files.classes import check_free
 from mercer.files.modelfile import listed, read_model, unreadable, write_model
 
-__all__ = ["Persistable", "load", "read_model", "register", "save", "write_model"]
+__all__ = ["Persistable", "load", "read_model", "rebuilt", "register", "save", "state_of", "write_model"]
 
 
 class Persistable(Protocol):
@@ -24,6 +24,7 @@ class Persistable(Protocol):
 
 
 C = TypeVar("C", bound=type[Persistable])
+P = TypeVar("P", bound=Persistable)
 _registry: dict[str, type[Persistable]] = {}
 
 
@@ -81,3 +82,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     except Exception as error:
         reason = str(error) if isinstance(error, MercerError) else f"{type(error).__name__}: {error}"
         raise unreadable(path, f"its content does not make a {name} ({reason:.300})") from error
+
+
+def state_of(model: Persistable) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain data and arrays of an object that is a part of another one."""
+    return model._to_state()
+
+
+def rebuilt(cls: type[P], meta: dict[str, Any], arrays: dict[str, Tensor]) -> P:
+    """The part of which `state_of` told."""
+    return cls._from_state(meta, arrays)

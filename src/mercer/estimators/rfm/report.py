@@ -1,0 +1,64 @@
+"""The report of a recursive feature machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from mercer.core.report import Report, make_report
+from mercer.estimators.rfm.fit import RFMFit
+
+SHOWN = 5
+CLEARLY = 0.98
+"""Share of the error of the first round below which learning features has helped."""
+
+
+def column_names(names: Iterable[str] | None, count: int) -> list[str]:
+    """The names of columns, or x0, x1, ..."""
+    return [f"x{j}" for j in range(count)] if names is None else list(names)
+
+
+def machine_report(fit: RFMFit, names: list[str]) -> Report:
+    """What was fitted, how it was chosen, and what to worry about."""
+    seen, choice = fit.seen, fit.choice
+    lines: list[tuple[str, object]] = [
+        ("data", f"{seen.n_rows:,} rows, {len(names)} feature{'s' * (len(names) != 1)}"),
+        ("kernel", choice.machine.kernel.rounded()),
+        ("features", f"{'diagonal' if choice.machine.diagonal else 'full'} M after {choice.n_rounds} rounds"),
+        ("alpha", f"{choice.ridge:.4g}"),
+        ("columns", _columns(fit, names)),
+        ("error", f"{_error(fit)} ({fit.judged})"),
+        ("solver", fit.machine.solver_report_),
+    ]
+    if fit.paths:
+        lines.insert(5, ("gain", _gain(fit)))
+    return make_report("Recursive feature machine", lines, _concerns(fit))
+
+
+def _columns(fit: RFMFit, names: list[str]) -> str:
+    shares = fit.importances.cpu().numpy()
+    order = np.argsort(-shares)[:SHOWN]
+    return ", ".join(f"{names[j]} {shares[j]:.0%}" for j in order) + ", ..." * (len(names) > SHOWN)
+
+
+def _error(fit: RFMFit) -> str:
+    if fit.classes is not None:
+        return f"{fit.accuracy:.1%} right"
+    return ", ".join(f"{value:.4g}" for value in fit.error.tolist()) + " root mean square"
+
+
+def _gain(fit: RFMFit) -> str:
+    first = min(errors[0] for _, errors in fit.paths)
+    return f"relative squared error {first:.4g} with all columns alike -> {fit.choice.error:.4g}"
+
+
+def _concerns(fit: RFMFit) -> list[str]:
+    found = []
+    if not fit.paths:
+        found.append("there were too few rows to learn features: all columns count alike")
+    elif fit.choice.error > CLEARLY * min(errors[0] for _, errors in fit.paths):
+        found.append("learning features hardly helped: KernelRidge is simpler and about as good")
+    if not fit.machine.solver_report_.converged:
+        found.append("the final system was not solved to its tolerance: use a larger alpha")
+    return found

@@ -1,0 +1,91 @@
+"""The parameters of a recursive feature machine, checked and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.core.errors import InputError
+from mercer.core.seeding import as_seed
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplace, as_kernel
+from mercer.kernels.parameters import MEDIAN
+from mercer.solvers.landmarks import check_landmarks
+
+MATRICES = ("auto", "diagonal", "full")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel whose length scale is a number, or so many medians of the distance between rows."""
+
+    kernel: Kernel
+    factor: float = 1.0
+
+    @property
+    def unscaled(self) -> bool:
+        return getattr(self.kernel, "length_scale", None) == MEDIAN
+
+
+AUTO = (
+    Candidate(Laplace(MEDIAN), 1.0),
+    Candidate(Laplace(MEDIAN), 4.0),
+    Candidate(Gaussian(MEDIAN), 0.5),
+    Candidate(Gaussian(MEDIAN), 1.0),
+)
+"""Rough and smooth kernels. How far a machine sees hardly matters for Laplace, and much for Gaussian kernels."""
+
+FACTORS = (0.5, 1.0, 2.0)
+"""Length scales of a kernel given by its name, in medians of the distance."""
+
+
+@dataclass(frozen=True, eq=False)
+class RFMSettings:
+    """What a user asked for; see `RFMRegressor`."""
+
+    candidates: tuple[Candidate, ...]
+    alpha: float | None
+    diagonals: tuple[bool, ...]
+    max_iter: int
+    n_folds: int
+    n_learn: int
+    solver: str
+    device: Any
+    dtype: Any
+    memory_budget: Any
+    seed: int
+    n_landmarks: int | None
+    landmarks: Any
+    verbose: bool
+    class_weight: Any = None
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> RFMSettings:
+        """The settings of an estimator's parameters."""
+        p = dict(parameters)
+        matrix = p.pop("matrix")
+        p["diagonals"] = (True, False) if matrix == "auto" else (matrix == "diagonal",)
+        p["candidates"] = candidates(p.pop("kernel"))
+        p["alpha"] = None if isinstance(p["alpha"], str) else float(p["alpha"])
+        p["n_landmarks"] = check_landmarks(p["landmarks"], p["n_landmarks"])
+        p["seed"] = as_seed(p.pop("random_state"))
+        return cls(**p)
+
+
+def candidates(kernel: Any) -> tuple[Candidate, ...]:
+    """The kernels to compare for what a user gave, or an error."""
+    if isinstance(kernel, str) and kernel == "auto":
+        return AUTO
+    found = as_kernel(kernel)
+    if not isinstance(found, Laplace | Gaussian | ExponentialPower) or getattr(found, "metric", "l2") != "l2":
+        raise InputError(
+            f"kernel={kernel!r}: recursive feature machines take 'auto', 'laplace', 'gaussian', 'exponential_power' "
+            "or a kernel of these classes."
+        )
+    if found.length_scale == MEDIAN:
+        return tuple(Candidate(found, factor) for factor in FACTORS)
+    if isinstance(found.length_scale, tuple):
+        raise InputError(
+            f"kernel={kernel!r}: give one length scale for all columns; the weights of columns are learned."
+        )
+    return (Candidate(found),)

@@ -1,0 +1,77 @@
+"""Recursive feature machines: ridge regression, and the directions in which it varies, in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from mercer.features.gradients import gradient_products, values_and_slopes, values_at
+from mercer.features.lens import Lens
+from mercer.kernels import Kernel
+from mercer.solvers.factor import factorise
+
+STEP_RIDGE = 1e-3
+"""The ridge, for a kernel of size one, of the regressions whose gradients are averaged: small, as they have to show
+directions and not to predict."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A lens, and the rows and their kernel matrix seen through it."""
+
+    kernel: Kernel
+    lens: Lens
+    rows: Tensor
+    values: Tensor
+    weights: Tensor
+
+    def coefficients(self, targets: Tensor, alpha: float) -> Tensor:
+        """(K + alpha W^-1)^-1 Y."""
+
+        def system() -> Tensor:
+            matrix = self.values.clone()
+            matrix.diagonal().add_(alpha / self.weights)
+            return matrix
+
+        return factorise(system, what="The kernel matrix", advice="use a larger alpha").solve(targets)
+
+    def at(self, rows: Tensor, coef: Tensor) -> Tensor:
+        """The fitted functions at other rows, as they were before the lens."""
+        return values_at(self.kernel, self.lens.rows(rows), self.rows) @ coef
+
+
+def rounds(
+    kernel: Kernel, lens: Lens, rows: Tensor, targets: Tensor, weights: Tensor, *, diagonal: bool, count: int
+) -> Iterator[Round]:
+    r"""The first lens and `count` better ones, each with
+
+    .. math:: M \leftarrow M^{1/2} \left(\frac{1}{n} \sum_i g_i g_i^\top\right) M^{1/2},
+
+    for the gradients g of a ridge regression at the rows seen through the lens before: the average of
+    :math:`\nabla f \nabla f^\top`. It ends where a function is flat.
+
+    References: Radhakrishnan, Beaglehole, Pandit and Belkin, *Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models*, 2024.
+    """
+    for number in range(count + 1):
+        seen = lens.rows(rows)
+        values, slopes = values_and_slopes(kernel, seen)
+        found = Round(kernel, lens, seen, values, weights)
+        yield found
+        if number == count:
+            return
+        coef = found.coefficients(targets, STEP_RIDGE * float(values[0, 0]))
+        products = gradient_products(slopes, seen, coef, weights, diagonal=diagonal)
+        matrix = _through(lens.root, products)
+        if not float((matrix if diagonal else matrix.diagonal()).max()) > 0.0:
+            return
+        lens = lens.with_matrix(matrix)
+
+
+def _through(root: Tensor, products: Tensor) -> Tensor:
+    """The products of gradients by the columns, from those by what is seen through a lens."""
+    if products.ndim == 1:
+        return root.square() * products
+    return root.unsqueeze(1) * products * root if root.ndim == 1 else root @ products @ root
