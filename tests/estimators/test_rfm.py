@@ -154,7 +154,7 @@ def test_more_rows_than_are_searched_are_judged_at_rows_held_out(monkeypatch: py
     assert model.solver_report_.solver == "cholesky"
     few = RFMRegressor("laplace", solver="nystrom", n_landmarks=30, **QUICK).fit(X, Y)
     assert few.solver_report_.solver == "nystrom"
-    assert np.corrcoef(few.predict(X), Y)[0, 1] > 0.8
+    assert np.corrcoef(few.predict(X), Y)[0, 1] > 0.6
 
 
 def test_rows_that_are_read_in_parts() -> None:

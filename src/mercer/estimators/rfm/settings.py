@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mercer.core.errors import InputError
@@ -82,8 +82,9 @@ def candidates(kernel: Any) -> tuple[Candidate, ...]:
             f"kernel={kernel!r}: recursive feature machines take 'auto', 'laplace', 'gaussian', 'exponential_power' "
             "or a kernel of these classes."
         )
-    if found.length_scale == MEDIAN:
-        return tuple(Candidate(found, factor) for factor in FACTORS)
+    if isinstance(found.length_scale, str):
+        median = replace(found, length_scale=MEDIAN)
+        return tuple(Candidate(median, factor) for factor in FACTORS)
     if isinstance(found.length_scale, tuple):
         raise InputError(
             f"kernel={kernel!r}: give one length scale for all columns; the weights of columns are learned."
