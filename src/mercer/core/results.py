@@ -52,7 +52,8 @@ class SolverReport:
 class Solution(SolverReport):
     """A `SolverReport` together with the value that was found.
 
-    `missed` are the norms of the residuals beside those of the right-hand sides, where a solver knows them.
+    `missed` are the norms of the residuals beside those of the right-hand sides, where a solver knows them; `intercept`
+    is what is added to each function, (t,), where a solver finds one.
 
     >>> import torch
     >>> solution = Solution("cholesky", converged=True, residual=1e-16, value=torch.ones(2))
@@ -62,6 +63,7 @@ class Solution(SolverReport):
 
     value: Tensor = field(kw_only=True)
     missed: Tensor | None = field(default=None, kw_only=True)
+    intercept: Tensor | None = field(default=None, kw_only=True)
 
     def report(self, **changes: Any) -> SolverReport:
         """The account without the value, with some fields changed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,7 +27,8 @@ def select_alpha_of_few(
     .. math:: f(x_i) = b_i^T (\mu + \alpha)^{-1} E^T h, \qquad h_i = w_i\, b_i^T (\mu + \alpha)^{-1} b_i, \qquad
               e_i = \frac{y_i - f(x_i)}{1 - h_i / m_i}, \quad m_i = \max(w_i, 1),
 
-    so that one product for each row serves every alpha. The landmarks stay when a row is left out. As many rows are
+    so that one product for each row serves every alpha. With an intercept, b_i and y_i are less their means
+    and h_i has the share of the row in the weight on top. The landmarks stay when a row is left out. As many rows are
     done together as a quarter of `memory_budget` has room for; half of what is free by default.
 
     References: Golub, Heath and Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge
@@ -48,8 +49,9 @@ def select_alpha_of_few(
     values = spectrum.values.abs()
     path = check_path(alphas, float(values.max()) if len(values) else 0.0).to(values)
     inverse = spectrum.inverse_values(path)
-    weighted = (inverse.unsqueeze(2) * (spectrum.basis.T @ spectrum.sums.cross).unsqueeze(1)).flatten(1)
-    sums = total(blocks, _errors_along, spectrum.basis, inverse, weighted, memory_budget)
+    weighted = (inverse.unsqueeze(2) * (spectrum.basis.T @ spectrum.equations.cross).unsqueeze(1)).flatten(1)
+    centre = _Centre.of(spectrum)
+    sums = total(blocks, _errors_along, spectrum.basis, inverse, weighted, *centre, memory_budget)
     if criterion == "gcv":
         errors = sums["count"] * sums["plain"] / sums["free"].clamp(min=1e-12 * sums["count"]).square().unsqueeze(1)
     else:
@@ -57,21 +59,46 @@ def select_alpha_of_few(
     return best_alpha(path, errors, sums["size"] / sums["weight"], criterion)
 
 
+class _Centre(NamedTuple):
+    """What rows of functions and targets are less, and the leverage of an intercept over the weight of a row."""
+
+    functions: Tensor
+    targets: Tensor
+    leverage: float
+
+    @classmethod
+    def of(cls, spectrum: NystromSpectrum) -> _Centre:
+        means, basis = spectrum.equations.means, spectrum.basis
+        if means is None:
+            return cls(basis.new_zeros(basis.shape[1]), basis.new_zeros(spectrum.sums.cross.shape[1]), 0.0)
+        return cls(basis.T @ means.features, means.targets, 1.0 / means.weight)
+
+
 def _errors_along(
-    blocks: Iterable[Block], basis: Tensor, inverse: Tensor, weighted: Tensor, memory_budget: Any = None
+    blocks: Iterable[Block],
+    basis: Tensor,
+    inverse: Tensor,
+    weighted: Tensor,
+    mean: Tensor,
+    target: Tensor,
+    constant: float,
+    memory_budget: Any = None,
 ) -> dict[str, Tensor]:
-    """Sums over rows that give the errors along a path of k alphas: weighted is (r, k t), inverse is (r, k)."""
+    """Sums over rows that give the errors along a path of k alphas: weighted is (r, k t), inverse is (r, k).
+
+    Functions are less their `mean`, targets less `target`, and an intercept has the leverage `constant` of unit weight.
+    """
     k = inverse.shape[1]
     t = weighted.shape[1] // k
     squares, plain, free, size = (weighted.new_zeros(shape) for shape in ((k, t), (k, t), (k,), (t,)))
     weight, count = 0.0, 0.0
     for block in blocks:
         for K, y, w in block.parts(entries_at_once(memory_budget, basis.device) // max(1, k * t)):
-            B = K.to(basis) @ basis
-            y = y.to(basis)
+            B = (K.to(basis) @ basis).sub_(mean)
+            y = y.to(basis) - target
             w = torch.ones_like(y[:, 0]) if w is None else w.to(basis)
             residual = y.unsqueeze(1) - (B @ weighted).reshape(len(B), k, t)
-            leverage = w.unsqueeze(1) * (B.square() @ inverse)
+            leverage = w.unsqueeze(1) * (B.square() @ inverse + constant)
             share = w.clamp(min=1.0)
             left_out = residual / (1.0 - leverage / share.unsqueeze(1)).clamp(min=1e-15).unsqueeze(2)
             squares += torch.einsum("i,ikt->kt", w, left_out.square())
@@ -89,13 +116,15 @@ def loo_predictions_of_few(
     t = spectrum.sums.cross.shape[1]
     alphas = torch.as_tensor(alpha, dtype=torch.float64).reshape(-1).expand(t).to(spectrum.values)
     inverse = spectrum.inverse_values(alphas)
-    coef = spectrum.basis @ (inverse * (spectrum.basis.T @ spectrum.sums.cross))
-    found = []
+    coef = inverse * (spectrum.basis.T @ spectrum.equations.cross)
+    centre, found = _Centre.of(spectrum), []
     for block in blocks:
         for K, y, w in block.parts(entries_at_once(memory_budget, coef.device) // max(1, t)):
             K, y = K.to(coef), y.to(coef)
             w = torch.ones_like(y[:, :1]) if w is None else w.to(coef).unsqueeze(1)
-            leverage = w * ((K @ spectrum.basis).square_() @ inverse)
+            B = (K @ spectrum.basis).sub_(centre.functions)
+            residual = y - centre.targets - B @ coef
+            leverage = w * (B.square_() @ inverse + centre.leverage)
             kept = (1.0 - leverage / w.clamp(min=1.0)).clamp(min=1e-15)
-            found.append(y - (y - K @ coef) / kept)
+            found.append(y - residual / kept)
     return torch.cat(found)

@@ -1,6 +1,8 @@
-"""Targets and their weighted means."""
+"""Weighted means, and what is left without them: the same for targets as for features."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -27,3 +29,32 @@ def centred(Y: Tensor, weights: Tensor | None = None, *, wanted: bool = True) ->
     rest = Y - mean
     constant = rest.abs().amax(0) <= ROUNDING * Y.abs().amax(0)
     return mean, torch.where(constant, 0.0, rest)
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    r"""The weighted means of features (m,) and of targets (t,) over rows of so much `weight`.
+
+    With an intercept, :math:`\min_{c, b} \sum_i w_i (y_i - k_i^T c - b)^2` is
+    :math:`\min_c \sum_i w_i (y_i - \bar y - (k_i - \bar k)^T c)^2` with :math:`b = \bar y - \bar k^T c`.
+    """
+
+    features: Tensor
+    targets: Tensor
+    weight: float
+
+    def constant(self, c: Tensor) -> Tensor:
+        """The intercept of coefficients c (m, t)."""
+        return self.targets - self.features @ c
+
+    def cross(self, cross: Tensor) -> Tensor:
+        """The sum of w (k - mean)(y - mean)^T from that of w k y^T."""
+        return cross - self.weight * torch.outer(self.features, self.targets)
+
+    def image(self, image: Tensor, c: Tensor) -> Tensor:
+        """The product of the sum of w (k - mean)(k - mean)^T with c from that of w k k^T."""
+        return image - self.weight * torch.outer(self.features, self.features @ c)
+
+    def missed(self, missed: Tensor, c: Tensor, columns: Tensor) -> Tensor:
+        """The sum of w (k - mean)(y - k^T c - b)^T from that of w k (y - k^T c)^T."""
+        return missed - self.weight * torch.outer(self.features, self.targets[columns] - self.features @ c)

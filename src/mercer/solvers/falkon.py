@@ -17,10 +17,11 @@ from mercer.core.results import Solution
 from mercer.core.seeding import generator_from
 from mercer.data.checkpoint import Checkpoint
 from mercer.solvers import conjugate_gradients as cg
+from mercer.solvers.centring import Means
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
-from mercer.solvers.falkon_basis import ROUNDING, FalkonBasis
+from mercer.solvers.falkon_basis import ROUNDING, FalkonBasis, Rows
 from mercer.solvers.pcg import how_it_ended
-from mercer.solvers.row_blocks import Block, total
+from mercer.solvers.row_blocks import Block, CentredBlock, total
 from mercer.solvers.system import check_alpha, check_count, check_tol, near_one
 from mercer.solvers.traits import Traits
 from mercer.solvers.whitening import landmark_diagonal
@@ -74,6 +75,8 @@ class Falkon:
         the sample for the others: with a narrow kernel a landmark may be the only row that is close to it.
     refine : with float32 rows, take float64 products where `tol` needs them.
     warm_start : a first guess of c, of shape (m, t).
+    shift : where functions have an intercept, numbers (t,) near the means of the targets, which are subtracted for the
+        sake of float32 products; the solution does not depend on them. None for no intercept.
     callback : called with the iteration and the largest relative residual; an interrupt ends the solve with the best
         iterate so far.
     checkpoint : keeps the state of the iterations in a file; a solve that finds it goes on from there.
@@ -100,6 +103,7 @@ class Falkon:
     among_rows: bool = False
     refine: bool = True
     warm_start: Tensor | None = field(default=None, repr=False, compare=False)
+    shift: Tensor | None = field(default=None, repr=False, compare=False)
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
     checkpoint: Checkpoint | None = field(default=None, repr=False, compare=False)
 
@@ -112,11 +116,13 @@ class Falkon:
     def solve(self, blocks: Iterable[Block], K_mm: Any, alpha: float | Tensor) -> Solution:
         """Coefficients c (m, t) from blocks of rows that can be read again and again; one alpha or one per target."""
         started = time.perf_counter()
-        first = total(blocks, _first_pass)
-        weight, cross, dtype = float(first["weight"]), first["cross"], first["precision"].dtype
+        first = total(blocks, _first_pass, self.shift)
+        weight, dtype = float(first["weight"]), first["precision"].dtype
         if weight <= 0:
             raise InputError("There are no rows with weight to learn from.")
-        check_finite(cross, "The sum of kernel values times targets")
+        check_finite(first["cross"], "The sum of kernel values times targets")
+        centre = Centre.of(first, self.shift)
+        cross = centre.cross
         alphas = check_alpha(alpha, cross.shape[1]).expand(cross.shape[1]).to(cross.device)
         if not bool((alphas > 0).all()):
             raise InputError(f"alpha={float(alphas.min()):g}: Falkon needs alpha > 0.")
@@ -130,17 +136,22 @@ class Falkon:
         own = m * typical / weight if self.among_rows and sampled else 0.0
         way = self._way(rows, K_mm, weight, alphas, own, dtype, cross)
         if way.products is _accurate_image or way.missed is _accurate_missed:
-            cross = total(blocks, _accurate_cross)["cross"].to(cross)
+            centre = Centre.of(first | total(blocks, _accurate_cross, self.shift), self.shift)
+            cross = centre.cross
         cross, scale = near_one(cross)
         basis, everything = way.basis, torch.arange(cross.shape[1], device=cross.device)
         rhs = basis.project(cross, everything)
 
         def product(beta: Tensor, columns: Tensor) -> Tensor:
-            return basis.product(beta, columns, alphas, lambda c: total(blocks, way.products, c)["image"])
+            return basis.product(
+                beta, columns, alphas, lambda c: centre.image(total(blocks, way.products, c)["image"], c)
+            )
 
         def judge_by(work: Work) -> cg.Map:
             def missed(c: Tensor, columns: Tensor) -> Tensor:
-                return total(blocks, work, c * scale[columns], columns)["missed"].to(c) / scale[columns]
+                scaled = c * scale[columns]
+                found = total(blocks, work, scaled, columns, self.shift)["missed"].to(c)
+                return centre.missed(found, scaled, columns) / scale[columns]
 
             return lambda beta, columns: rhs[:, columns] - basis.residual(beta, columns, alphas, missed)
 
@@ -159,8 +170,7 @@ class Falkon:
         residual = float(found.residual.max())
         u = basis.functions(found.value, everything) * scale
         value = basis.coefficients(u)
-        targets = first["targets"].to(cross)
-        moments = Moments(n, weight, targets[0], targets[1], float(first["trace"]))
+        moments = centre.moments(n, first, basis.E)
         values = torch.finfo(torch.float64 if way.missed is not None else dtype).eps
         functions = Functions(basis.E, landmark_diagonal(K_mm, cross), values, ROUNDING * cg.EPS)
         missed, explained = found.residual * rhs.norm(dim=0) * scale, (value * cross * scale).sum(0)
@@ -176,13 +186,21 @@ class Falkon:
             reason="; ".join(filter(None, [self._account(found, way, dtype), far_words(bound) if far else ""])),
             error_bound=bound,
             value=value,
+            intercept=centre.constant(value, self.shift),
         )
 
     def _way(
-        self, rows: Block | None, K_mm: Any, weight: float, alphas: Tensor, own: float, dtype: torch.dtype, like: Tensor
+        self,
+        rows: Rows | None,
+        K_mm: Any,
+        weight: float,
+        alphas: Tensor,
+        own: float,
+        dtype: torch.dtype,
+        like: Tensor,
     ) -> Way:
         """The basis and products that can bring the residual to `tol`; `own` is the landmarks' share in `weight`."""
-        given = weight, alphas, like, own
+        given = weight, alphas, like, own, self.shift is not None
         if dtype == torch.float64:
             return Way(FalkonBasis.orthonormal(K_mm, rows, *given), _image, _missed)
         single = torch.finfo(dtype).eps
@@ -211,12 +229,14 @@ class Falkon:
             words.append(f"{rank} of {m} landmarks are independent to rounding")
         return "; ".join(filter(None, words))
 
-    def _sample(self, blocks: Any, m: int, n: int) -> Block | None:
+    def _sample(self, blocks: Any, m: int, n: int) -> Rows | None:
         if self.sample == 0 or not hasattr(blocks, "sample"):
             return None
         count = sample_rows(n, m) if self.sample is None else self.sample * m
         rows: Block = blocks.sample(count, generator_from(self.seed))
-        return rows if rows.weight > 0 else None
+        if not rows.weight > 0:
+            return None
+        return rows if self.shift is None else CentredBlock(rows)
 
 
 def sample_rows(n: int, m: int) -> int:
@@ -249,15 +269,67 @@ class Way:
     note: str = ""
 
 
-def _first_pass(blocks: Iterable[Block]) -> dict[str, Tensor]:
-    """Rows with weight, sums of weights, roots, w k(x, x), targets and K_nm^T W y, a zero as precise as products."""
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """Sums over rows as they are, or with an intercept those of what is less its mean; `cross` is K_nm^T W y."""
+
+    means: Means | None
+    cross: Tensor
+
+    @classmethod
+    def of(cls, first: dict[str, Tensor], shift: Tensor | None) -> Centre:
+        """From the sums of the first pass, with or without an intercept."""
+        sums, weight = first["cross"], float(first["weight"])
+        if shift is None:
+            return cls(None, sums)
+        means = Means(sums[:, -1] / weight, first["targets"][0].to(sums) / weight, weight)
+        return cls(means, means.cross(sums[:, :-1]))
+
+    def image(self, image: Tensor, c: Tensor) -> Tensor:
+        return image if self.means is None else self.means.image(image, c)
+
+    def missed(self, missed: Tensor, c: Tensor, columns: Tensor) -> Tensor:
+        return missed if self.means is None else self.means.missed(missed, c, columns)
+
+    def constant(self, c: Tensor, shift: Tensor | None) -> Tensor | None:
+        return None if self.means is None or shift is None else shift.to(c) + self.means.constant(c)
+
+    def moments(self, rows: int, first: dict[str, Tensor], E: Tensor) -> Moments:
+        """Those of targets and of functions with the coefficients E, which are orthonormal."""
+        sums, trace, means = first["targets"].to(self.cross), float(first["trace"]), self.means
+        if means is None:
+            return Moments(rows, float(first["weight"]), sums[0], sums[1], trace)
+        second = (sums[1] - means.weight * means.targets.square()).clamp(min=0.0)
+        lost = means.weight * float((E.T @ means.features).square().sum())
+        return Moments(rows, means.weight, torch.zeros_like(second), second, max(0.0, trace - lost) if trace else 0.0)
+
+
+def _shifted(blocks: Iterable[Block], shift: Tensor | None) -> Iterable[Block]:
+    """Blocks with targets less these numbers."""
+    if shift is None:
+        return blocks
+    return (block._replace(targets=block.targets - shift.to(block.targets)) for block in blocks)
+
+
+def _cross(block: Block, intercept: bool) -> Tensor:
+    """K^T W y in float64, with an intercept K^T W [y, 1]."""
+    if not intercept:
+        return block.cross()
+    return block._replace(targets=torch.cat([block.targets, torch.ones_like(block.targets[:, :1])], dim=1)).cross()
+
+
+def _first_pass(blocks: Iterable[Block], shift: Tensor | None = None) -> dict[str, Tensor]:
+    """Rows with weight, sums of weights, roots, w k(x, x), targets and K_nm^T W y, a zero as precise as products.
+
+    With a shift, K_nm^T W (y - shift) with a last column for K_nm^T w.
+    """
     rows, weight, roots, trace, cross, targets, dtype = 0, 0.0, 0.0, 0.0, None, None, torch.float64
-    for block in blocks:
+    for block in _shifted(blocks, shift):
         dtype = block.kernel.dtype
         weights = torch.ones(len(block.targets), dtype=torch.float64) if block.weights is None else block.weights
         if not bool((weights >= 0).all()):
             raise InputError("Weights must be >= 0.")
-        part, more = block.cross(), Moments.of(block.targets.to(torch.float64), block.weights)
+        part, more = _cross(block, shift is not None), Moments.of(block.targets.to(torch.float64), block.weights)
         rows += int((weights > 0).sum())
         weight += float(weights.sum())
         roots += float(weights.sqrt().sum())
@@ -283,9 +355,10 @@ def _image(blocks: Iterable[Block], c: Tensor) -> dict[str, Tensor]:
     return {"image": sum((block.gram(c) for block in blocks), torch.zeros_like(c))}
 
 
-def _missed(blocks: Iterable[Block], c: Tensor, columns: Tensor) -> dict[str, Tensor]:
+def _missed(blocks: Iterable[Block], c: Tensor, columns: Tensor, shift: Tensor | None = None) -> dict[str, Tensor]:
     """K_nm^T W (y - K_nm c)."""
-    return {"missed": sum((block.missed(c, columns) for block in blocks), torch.zeros_like(c))}
+    shifted = _shifted(blocks, shift)
+    return {"missed": sum((block.missed(c, columns) for block in shifted), torch.zeros_like(c))}
 
 
 def _accurate_image(blocks: Iterable[Block], c: Tensor) -> dict[str, Tensor]:
@@ -293,14 +366,16 @@ def _accurate_image(blocks: Iterable[Block], c: Tensor) -> dict[str, Tensor]:
     return _image(map(_in_float64, blocks), c)
 
 
-def _accurate_missed(blocks: Iterable[Block], c: Tensor, columns: Tensor) -> dict[str, Tensor]:
+def _accurate_missed(
+    blocks: Iterable[Block], c: Tensor, columns: Tensor, shift: Tensor | None = None
+) -> dict[str, Tensor]:
     """K_nm^T W (y - K_nm c) with float64 products."""
-    return _missed(map(_in_float64, blocks), c, columns)
+    return _missed(map(_in_float64, blocks), c, columns, shift)
 
 
-def _accurate_cross(blocks: Iterable[Block]) -> dict[str, Tensor]:
+def _accurate_cross(blocks: Iterable[Block], shift: Tensor | None = None) -> dict[str, Tensor]:
     """K_nm^T W y with float64 products."""
-    return {"cross": _first_pass(map(_in_float64, blocks))["cross"]}
+    return {"cross": _first_pass(map(_in_float64, blocks), shift)["cross"]}
 
 
 def _in_float64(block: Block) -> Block:

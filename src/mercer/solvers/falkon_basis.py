@@ -15,9 +15,12 @@ from mercer.core.seeding import generator_from
 from mercer.solvers.conjugate_gradients import Map
 from mercer.solvers.decompose import eigh
 from mercer.solvers.factor import factorise_in_place, independent_functions
-from mercer.solvers.row_blocks import Block
+from mercer.solvers.row_blocks import Block, CentredBlock
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.whitening import landmark_matrix, whitening
+
+Rows = Block | CentredBlock
+"""Rows as they are, or less their means."""
 
 ROUNDING = 10
 """The least distance, squared, of a landmark to the span of others, where k(z, z) = 1, in rounding errors."""
@@ -56,14 +59,28 @@ class FalkonBasis:
 
     @classmethod
     def orthonormal(
-        cls, K_mm: Any, rows: Block | None, weight: float, alphas: Tensor, like: Tensor, own: float = 0.0
+        cls,
+        K_mm: Any,
+        rows: Rows | None,
+        weight: float,
+        alphas: Tensor,
+        like: Tensor,
+        own: float = 0.0,
+        centred: bool = False,
     ) -> FalkonBasis:
         """Of functions that are orthonormal in the RKHS."""
-        return cls._preconditioned(orthonormal_functions(K_mm, like), K_mm, rows, weight, alphas, own)
+        return cls._preconditioned(orthonormal_functions(K_mm, like), K_mm, rows, weight, alphas, own, centred)
 
     @classmethod
     def jittered(
-        cls, K_mm: Any, rows: Block | None, weight: float, alphas: Tensor, like: Tensor, own: float = 0.0
+        cls,
+        K_mm: Any,
+        rows: Rows | None,
+        weight: float,
+        alphas: Tensor,
+        like: Tensor,
+        own: float = 0.0,
+        centred: bool = False,
     ) -> FalkonBasis:
         """Of functions whose norm is that of the RKHS plus a jitter, which magnifies rounding errors less.
 
@@ -72,24 +89,25 @@ class FalkonBasis:
         """
         ridge = float(alphas.min()) / weight
         E, added, jitter = _jittered_factor(K_mm, min(max(JITTER, ridge * len(like)), LARGEST_FIRST), like)
-        return cls._preconditioned(E, K_mm, rows, weight, alphas, own, added, jitter)
+        return cls._preconditioned(E, K_mm, rows, weight, alphas, own, centred, added, jitter)
 
     @classmethod
     def _preconditioned(
         cls,
         E: Tensor,
         K_mm: Any,
-        rows: Block | None,
+        rows: Rows | None,
         weight: float,
         alphas: Tensor,
         own: float,
+        centred: bool,
         added: Tensor | None = None,
         jitter: float = 0.0,
     ) -> FalkonBasis:
         """The landmarks stand for the share `own` of the weight and `rows` for the rest, or the landmarks for all."""
         inner = E.new_zeros(E.shape[1], E.shape[1])
         if rows is None or own > 0:
-            _add_landmarks(inner, E, K_mm, weight if rows is None else own * weight)
+            _add_landmarks(inner, E, K_mm, weight if rows is None else own * weight, centred)
         if rows is not None:
             _add_rows(inner, E, rows, (1.0 - own) * weight)
         squares = inner.diagonal().clone()
@@ -143,7 +161,7 @@ class FalkonBasis:
         c = self.coefficients(u)
         return self.solve(self.E.T @ missed(c, columns) - alphas[columns] * u, columns)
 
-    def residual_error(self, rows: Block, accurate: Block, weight: float) -> float:
+    def residual_error(self, rows: Rows, accurate: Rows, weight: float) -> float:
         """The relative error of the residual that coarse products have, found on some rows that stand for `weight`."""
         columns = torch.arange(rows.targets.shape[1], device=self.E.device)
         rhs = self.project(accurate.cross(), columns)
@@ -151,7 +169,7 @@ class FalkonBasis:
         wrong = rows.gram(c) - accurate.gram(c) - (rows.cross() - accurate.cross())
         return float((self.project(wrong, columns).norm(dim=0) / rhs.norm(dim=0)).nan_to_num(0.0).max())
 
-    def disturbance(self, rows: Block, accurate: Block, weight: float) -> float:
+    def disturbance(self, rows: Rows, accurate: Rows, weight: float) -> float:
         """The norm of the error of a coarse product, in the basis where the product itself is close to the identity."""
         column = (self.group == 0).nonzero()[:1, 0]
         V = torch.randn(self.E.shape[1], 1, dtype=torch.float64, generator=generator_from(0)).to(self.E)
@@ -186,16 +204,18 @@ def _root(inner: Tensor, alpha: Tensor) -> Tensor:
     return inner.mT
 
 
-def _add_rows(total: Tensor, E: Tensor, rows: Block, weight: float) -> None:
+def _add_rows(total: Tensor, E: Tensor, rows: Rows, weight: float) -> None:
     """Add E^T K^T W K E for some rows that stand for so much weight."""
     for K, _, w in rows.parts():
         shares = torch.ones(len(K)) if w is None else w
         add_gram(total, (K.to(E) @ E).mul_((shares.to(E) * (weight / rows.weight)).sqrt().unsqueeze(1)))
 
 
-def _add_landmarks(total: Tensor, E: Tensor, K_mm: Any, weight: float) -> None:
+def _add_landmarks(total: Tensor, E: Tensor, K_mm: Any, weight: float, centred: bool) -> None:
     """Add the same for the landmarks as rows."""
-    for K in landmark_matrix(K_mm, E)[0].split(rows_at_once(len(E), E.device)):
+    matrix = landmark_matrix(K_mm, E)[0]
+    matrix = matrix - matrix.mean(0) if centred else matrix
+    for K in matrix.split(rows_at_once(len(E), E.device)):
         add_gram(total, (K @ E).mul_((weight / len(E)) ** 0.5))
 
 

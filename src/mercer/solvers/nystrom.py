@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
+from mercer.solvers.centring import Means
 from mercer.solvers.decompose import eigh
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.factor import factorise_in_place
@@ -30,11 +31,14 @@ class NystromSums:
 
     .. math:: G = \sum_i w_i\, k_i k_i^T, \qquad h = \sum_i w_i\, k_i y_i^T, \qquad k_i = (k(x_i, z_j))_j,
 
-    in float64. Sums of disjoint rows merge into the sums of all, so rows may come in pieces, late or from several
+    in float64, and of the :math:`w_i k_i`. Sums of disjoint rows merge into the sums of all, so rows may come in
+    pieces, late or from several
     machines. `solve` then finds, for any alpha,
 
     .. math:: \min_{f = \sum_j c_j k(z_j, \cdot)} \sum_i w_i (f(x_i) - y_i)^2 + \alpha \|f\|^2, \qquad
-              (G + \alpha K_{mm})\, c = h.
+              (G + \alpha K_{mm})\, c = h,
+
+    or with an `intercept` the same of features and targets less their weighted means.
 
     References: Williams and Seeger, *Using the Nyström method to speed up kernel machines*, 2001; Rudi, Camoriano and
     Rosasco, *Less is more: Nyström computational regularization*, 2015.
@@ -56,6 +60,7 @@ class NystromSums:
             raise InputError(f"NystromSums(m={m}, t={t}): needs at least one landmark and one target.")
         self.gram = torch.zeros(m, m, dtype=torch.float64, device=device)
         self.cross = torch.zeros(m, t, dtype=torch.float64, device=device)
+        self.features = torch.zeros(m, dtype=torch.float64, device=device)
         self.targets = torch.zeros(2, t, dtype=torch.float64, device=device)
         self.rows, self.weight, self.trace = 0, 0.0, 0.0
 
@@ -74,19 +79,21 @@ class NystromSums:
     def to_arrays(self) -> dict[str, Tensor]:
         """The sums as plain arrays, which a file can hold."""
         counts = torch.tensor([float(self.rows), self.weight, self.trace], dtype=torch.float64)
-        return {"gram": self.gram, "cross": self.cross, "targets": self.targets, "counts": counts}
+        names = ("gram", "cross", "features", "targets")
+        return {name: getattr(self, name) for name in names} | {"counts": counts}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Tensor], device: torch.device | str = "cpu") -> NystromSums:
         """The sums that `to_arrays` wrote."""
-        gram, cross, targets, counts = (
-            arrays[name].to(device=device, dtype=torch.float64) for name in ("gram", "cross", "targets", "counts")
+        gram, cross, features, targets, counts = (
+            arrays[name].to(device=device, dtype=torch.float64)
+            for name in ("gram", "cross", "features", "targets", "counts")
         )
         fits = cross.ndim == 2 and gram.shape == (len(cross), len(cross)) and targets.shape == (2, cross.shape[1])
-        if not fits or counts.shape != (3,):
+        if not fits or features.shape != (len(cross),) or counts.shape != (3,):
             raise InputError(f"Arrays of shapes {tuple(gram.shape)} and {tuple(cross.shape)} are no sums.")
         sums = cls(len(cross), cross.shape[1], device)
-        sums.gram, sums.cross, sums.targets = gram, cross, targets
+        sums.gram, sums.cross, sums.features, sums.targets = gram, cross, features, targets
         sums.rows, sums.weight, sums.trace = int(counts[0]), float(counts[1]), float(counts[2])
         return sums
 
@@ -103,6 +110,7 @@ class NystromSums:
         if w is not None:
             root = w.to(self.gram).sqrt().unsqueeze(1)
             K, y = K * root, y * root
+        self.features += K.sum(0) if w is None else root[:, 0] @ K
         add_gram(self.gram, K)
         self.cross.addmm_(K.T, y)
         self._add_moments(Moments.of(given, w))
@@ -124,6 +132,7 @@ class NystromSums:
             )
         self.gram += other.gram.to(self.gram)
         self.cross += other.cross.to(self.cross)
+        self.features += other.features.to(self.features)
         self._add_moments(other.moments)
         return self
 
@@ -132,25 +141,39 @@ class NystromSums:
         """The sums that know nothing of landmarks."""
         return Moments(self.rows, self.weight, self.targets[0], self.targets[1], self.trace)
 
+    @property
+    def means(self) -> Means:
+        """The weighted means of kernel values and targets."""
+        weight = self.weight or 1.0
+        return Means(self.features / weight, self.targets[0] / weight, self.weight)
+
     def _add_moments(self, more: Moments) -> None:
         self.targets += torch.stack([more.first, more.second]).to(self.targets)
         self.rows += more.rows
         self.weight += more.weight
         self.trace += more.trace
 
-    def prepare(self, K_mm: Any, basis: Tensor | None = None, functions: Functions | None = None) -> NystromSpectrum:
+    def prepare(
+        self, K_mm: Any, basis: Tensor | None = None, functions: Functions | None = None, *, intercept: bool = False
+    ) -> NystromSpectrum:
         """Decompose the normal equations once, to solve for every alpha; `K_mm` is the landmarks' Gram matrix.
 
         With None it is the identity: `kernel` rows are then features phi(x_i), and the penalty is alpha |c|^2.
         `basis` is ``whitening(K_mm, ...)`` where it is known already, `functions` what is known of its rounding.
         """
-        return NystromEquations.of(self, K_mm, basis, functions).spectrum()
+        return NystromEquations.of(self, K_mm, basis, functions, intercept).spectrum()
 
     def solve(
-        self, K_mm: Any, alpha: float | Tensor, basis: Tensor | None = None, functions: Functions | None = None
+        self,
+        K_mm: Any,
+        alpha: float | Tensor,
+        basis: Tensor | None = None,
+        functions: Functions | None = None,
+        *,
+        intercept: bool = False,
     ) -> Solution:
-        """Coefficients c (m, t) for one alpha or one per target."""
-        return NystromEquations.of(self, K_mm, basis, functions).solve(alpha)
+        """Coefficients c (m, t), and where it is asked for an intercept, for one alpha or one per target."""
+        return NystromEquations.of(self, K_mm, basis, functions, intercept).solve(alpha)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +183,8 @@ class NystromEquations:
     .. math:: E^T K_{mm} E = I, \qquad (E^T G E + \alpha I)\, u = E^T h, \qquad c = E u.
 
     K_mm is scaled to a unit diagonal, and its eigenvalues up to three times the rounding error are left out instead of
-    lifted by a jitter, so the penalty stays alpha |f|^2. Without a K_mm both it and E are the identity.
+    lifted by a jitter, so the penalty stays alpha |f|^2. Without a K_mm both it and E are the identity. With `means`,
+    which an intercept has, G and h are those of what is less its mean.
     """
 
     sums: NystromSums
@@ -168,11 +192,17 @@ class NystromEquations:
     basis: Tensor | None
     inner: Tensor
     functions: Functions | None = None
+    means: Means | None = None
     seconds: float = 0.0
 
     @classmethod
     def of(
-        cls, sums: NystromSums, K_mm: Any, basis: Tensor | None = None, functions: Functions | None = None
+        cls,
+        sums: NystromSums,
+        K_mm: Any,
+        basis: Tensor | None = None,
+        functions: Functions | None = None,
+        intercept: bool = False,
     ) -> NystromEquations:
         started = time.perf_counter()
         check_finite(sums.gram, "The sum of products of kernel values")
@@ -184,7 +214,27 @@ class NystromEquations:
             inner = basis.T @ sums.gram @ basis
             functions = Functions(basis, kernel.diagonal()) if functions is None else functions
         inner = (inner + inner.T).div_(2)
-        return cls(sums, kernel, basis, inner, functions, time.perf_counter() - started)
+        means = sums.means if intercept else None
+        if means is not None:
+            mean = means.features if basis is None else basis.T @ means.features
+            inner.addr_(mean, mean, alpha=-means.weight)
+        return cls(sums, kernel, basis, inner, functions, means, time.perf_counter() - started)
+
+    @property
+    def cross(self) -> Tensor:
+        """h."""
+        return self.sums.cross if self.means is None else self.means.cross(self.sums.cross)
+
+    @property
+    def moments(self) -> Moments:
+        """Those of targets and functions, less their means where there is an intercept."""
+        moments, means = self.sums.moments, self.means
+        if means is None:
+            return moments
+        second = (moments.second - means.weight * means.targets.square()).clamp(min=0.0)
+        lost = means.weight * float(self._inside(means.features.unsqueeze(1)).square().sum())
+        trace = max(0.0, moments.trace - lost) if moments.trace else 0.0
+        return replace(moments, first=torch.zeros_like(second), second=second, trace=trace)
 
     def solve(self, alpha: float | Tensor) -> Solution:
         """Coefficients c (m, t): by Cholesky for one alpha well above the rounding of the sums, else by eigenvalues."""
@@ -193,7 +243,7 @@ class NystromEquations:
         factor = self._factor(float(alphas.min())) if len(alphas.unique()) == 1 else None
         if factor is None:
             return self.spectrum().solve(alpha)
-        u = torch.cholesky_solve(self._inside(self.sums.cross), factor)
+        u = torch.cholesky_solve(self._inside(self.cross), factor)
         return self.solution(u, alphas.reshape(1, -1), self.seconds + time.perf_counter() - started)
 
     def spectrum(self) -> NystromSpectrum:
@@ -220,6 +270,7 @@ class NystromEquations:
             reason="; ".join(words),
             error_bound=bound,
             value=value,
+            intercept=None if self.means is None else self.means.constant(value),
         )
 
     def _factor(self, alpha: float) -> Tensor | None:
@@ -242,7 +293,7 @@ class NystromEquations:
 
     def _bound(self, u: Tensor, alphas: Tensor) -> float | None:
         """How far predictions at the rows can be from those of the exact solution."""
-        cross, moments, sizes = self._inside(self.sums.cross), self.sums.moments, self.inner.diagonal().clamp(min=0.0)
+        cross, moments, sizes = self._inside(self.cross), self.moments, self.inner.diagonal().clamp(min=0.0)
         alphas = alphas.reshape(-1).expand(u.shape[1])
         missed = (cross - self.inner @ u - alphas * u).norm(dim=0) / (2.0 * alphas.sqrt())
         summed = sizes.sqrt()
@@ -252,8 +303,9 @@ class NystromEquations:
         return landmark_bound(moments, self.functions, u, alphas, sizes, missed, explained, summed)
 
     def _backward_error(self, value: Tensor, alphas: Tensor) -> float:
-        gram, cross = self.sums.gram, self.sums.cross
-        missed = cross - gram @ value - alphas * (value if self.K_mm is None else self.K_mm @ value)
+        gram, cross = self.sums.gram, self.cross
+        image = gram @ value if self.means is None else self.means.image(gram @ value, value)
+        missed = cross - image - alphas * (value if self.K_mm is None else self.K_mm @ value)
         norm = _row_sum(gram) + alphas * (1.0 if self.K_mm is None else _row_sum(self.K_mm))
         scale = norm * value.norm(dim=0) + cross.norm(dim=0)
         error = torch.where(scale > 0, missed.norm(dim=0) / scale, 0.0)
@@ -293,7 +345,7 @@ class NystromSpectrum:
     def solve(self, alpha: float | Tensor) -> Solution:
         """Coefficients c (m, t) for one alpha or one per target; the value at alpha = 0 is that of least norm."""
         started = time.perf_counter()
-        cross = self.sums.cross
+        cross = self.equations.cross
         alphas = check_alpha(alpha, cross.shape[1]).reshape(1, -1).to(cross.device)
         u = self.vectors @ (self.inverse_values(alphas.squeeze(0)) * (self.basis.T @ cross))
         smallest, concern = float(alphas.min()), ""

@@ -17,6 +17,7 @@ from mercer.core.memory import resolve_budget
 from mercer.data.engines import Arrays
 from mercer.kernels.base import Kernel
 from mercer.operators import GramOperator, gram
+from mercer.solvers.centring import Means
 from mercer.solvers.drawing import draw_different
 from mercer.solvers.products import in_precision
 
@@ -99,6 +100,38 @@ class Block(NamedTuple):
     def weight(self) -> float:
         """The sum of the weights."""
         return float(len(self.targets) if self.weights is None else self.weights.sum())
+
+
+class CentredBlock:
+    """A block of which kernel rows and targets are less their weighted means: what a preconditioner with an intercept
+    is built from.
+    """
+
+    def __init__(self, block: Block) -> None:
+        ones = torch.ones(len(block.targets), 1, dtype=torch.float64, device=block.kernel.device)
+        self.block, self.weight = block, block.weight
+        targets = block.targets.to(ones)
+        share = (ones[:, 0] if block.weights is None else block.weights.to(ones)) / self.weight
+        self.means = Means(block.transposed(ones)[:, 0] / self.weight, share @ targets, self.weight)
+        self.targets = targets - self.means.targets
+
+    def gram(self, V: Tensor) -> Tensor:
+        """The product with V of the sum of w (k - mean)(k - mean)^T."""
+        return self.means.image(self.block.gram(V), V)
+
+    def cross(self) -> Tensor:
+        """The sum of w (k - mean)(y - mean)^T."""
+        return self.block._replace(targets=self.targets).cross()
+
+    def parts(self) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+        """Kernel rows and targets less their means, and weights, some rows at a time."""
+        for K, y, w in self.block.parts():
+            yield K.to(self.targets) - self.means.features, y.to(self.targets) - self.means.targets, w
+
+    def accurate(self) -> CentredBlock | None:
+        """The same rows with kernel values in float64, None where their points are not known."""
+        accurate = self.block.accurate()
+        return None if accurate is None else CentredBlock(accurate)
 
 
 def total(blocks: Any, work: Callable[..., Arrays], *shared: Any) -> Arrays:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +30,7 @@ class RunningSums:
     """The sums of a fit on few functions, of the `working` ones, and the `whitener` that makes their penalty one.
 
     The working functions are those of the basis, or orthonormal ones where these are close to dependent. `coarse`
-    where their values are float32.
+    where their values are float32. With an `intercept`, solutions have one.
     """
 
     basis: Centres | Features
@@ -39,22 +40,25 @@ class RunningSums:
     functions: Functions | None = None
     sums: NystromSums | None = None
     coarse: bool = False
+    intercept: bool = False
 
     @classmethod
-    def begin(cls, basis: Centres | Features, place: Placement, saved: State | None = None) -> RunningSums:
+    def begin(
+        cls, basis: Centres | Features, place: Placement, saved: State | None = None, *, intercept: bool = False
+    ) -> RunningSums:
         """No sums yet; those `saved` in a checkpoint, which `add` will go on from, are of the functions named there."""
         penalty = basis.penalty(place)
         if penalty is None:
-            return cls(basis, basis, None, None)
+            return cls(basis, basis, None, None, intercept=intercept)
         known = None if saved is None else saved[1].get("basis")
         rounding = rounding_of(place.dtype, len(penalty))
         whitener = whitening(penalty, rounding) if known is None else known.to(penalty)
         give_back()  # what the eigendecomposition took
         functions = Functions(whitener, penalty.diagonal(), torch.finfo(place.dtype).eps, rounding)
         if well_conditioned(whitener) or whitener.shape[1] == 0:
-            return cls(basis, basis, penalty, whitener, functions)
+            return cls(basis, basis, penalty, whitener, functions, intercept=intercept)
         working, coarse = Orthonormal(basis, whitener), place.dtype != torch.float64
-        return cls(basis, working, None, None, functions, coarse=coarse)
+        return cls(basis, working, None, None, functions, coarse=coarse, intercept=intercept)
 
     def to_arrays(self) -> Arrays:
         """The sums and what they are sums of, which a file can hold."""
@@ -125,12 +129,13 @@ class RunningSums:
 
     def spectrum(self) -> NystromSpectrum:
         assert self.sums is not None
-        return self.sums.prepare(self.penalty, self.whitener, self.functions)
+        return self.sums.prepare(self.penalty, self.whitener, self.functions, intercept=self.intercept)
 
     def solve(self, alpha: float | Tensor) -> Solution:
         """The coefficients of the basis for all rows so far."""
         assert self.sums is not None
-        return self.in_basis(self.sums.solve(self.penalty, alpha, self.whitener, self.functions))
+        options: dict[str, Any] = {"basis": self.whitener, "functions": self.functions, "intercept": self.intercept}
+        return self.in_basis(self.sums.solve(self.penalty, alpha, **options))
 
     def in_basis(self, solution: Solution) -> Solution:
         """A solution for the working functions in coefficients of the basis."""

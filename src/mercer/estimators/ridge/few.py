@@ -29,6 +29,7 @@ from mercer.functions.fourier import FourierFeatures
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.solvers.basis_blocks import StreamedBlocks, blocks_of
+from mercer.solvers.centring import centred
 from mercer.solvers.choose import landmark_count
 from mercer.solvers.falkon import Falkon
 from mercer.solvers.landmarks import choose_landmarks
@@ -38,7 +39,7 @@ from mercer.solvers.spread_blocks import SpreadBlocks
 N_FEATURES = 1000
 FEATURE_MATRICES = 7
 """p x p float64 matrices at the peak of a fit on p features."""
-SUMS = "rows and targets"
+SUMS = "rows, functions and targets"
 """What a checkpoint holds sums of: one with other sums is of another fit."""
 HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")
 """Settings that do not change what is computed."""
@@ -49,10 +50,10 @@ def solve_few(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> R
     started = time.perf_counter()
     data, places = sample.positive()
     basis = choose_basis(plan, data)
-    sums = None if plan.solver == "falkon" else RunningSums.begin(basis, plan.place)
+    sums = None if plan.solver == "falkon" else _begun(plan, basis)
     blocks: Any = blocks_of(basis if sums is None else sums.working, data, plan.place)
     if sums is None:
-        found = _falkon(plan, basis, blocks)
+        found = _falkon(plan, basis, blocks, data)
     else:
         size = len(data)
         shown = counted(blocks, size, "sums", shown=plan.settings.verbose, size=lambda block: len(block.targets))
@@ -77,7 +78,7 @@ def solve_source(
         identity = {"sums": SUMS, "rows": source.identity(), "parameters": _what_matters(settings)}
         checkpoint = Checkpoint(settings.checkpoint, identity | {"kernel and landmarks": basis.digest()})
         saved = checkpoint.load()  # one of another fit is refused before any work
-    sums = None if plan.solver == "falkon" else RunningSums.begin(basis, place, saved)
+    sums = None if plan.solver == "falkon" else _begun(plan, basis, saved)
     working = basis if sums is None else sums.working
     blocks: Any
     if engine is None:
@@ -86,7 +87,7 @@ def solve_source(
         options = {"device": settings.device, "normal_equations": sums is not None, "verbose": settings.verbose}
         blocks = SpreadBlocks(working, source, place, engine, **options)
     if sums is None:
-        found = _falkon(plan, basis, blocks, checkpoint)
+        found = _falkon(plan, basis, blocks, some, checkpoint)
     else:
         found = _summed(plan, _all_added(plan, sums, blocks, checkpoint), blocks, streamed=True)
     if not blocks.total_weight > 0:
@@ -104,7 +105,7 @@ def with_more(fit: RidgeFit | None, plan: RidgePlan, sample: Sample) -> RidgeFit
     started = time.perf_counter()
     data, seen = sample.positive()[0], sample.seen
     if fit is None or fit.sums is None:
-        sums = RunningSums.begin(choose_basis(plan, data), plan.place)
+        sums = _begun(plan, choose_basis(plan, data))
     else:
         sums, seen = fit.sums, fit.seen.with_more(seen)
     sums = sums.add(blocks_of(sums.working, data, plan.place))
@@ -113,6 +114,10 @@ def with_more(fit: RidgeFit | None, plan: RidgePlan, sample: Sample) -> RidgeFit
     solution = sums.solve(plan.alpha)
     seconds = time.perf_counter() - started
     return finished(plan, seen, sums.basis, solution, plan.alpha, None, None, sums, seconds=seconds)
+
+
+def _begun(plan: RidgePlan, basis: Centres | Features, saved: Any = None) -> RunningSums:
+    return RunningSums.begin(basis, plan.place, saved, intercept=plan.settings.fit_intercept)
 
 
 def choose_basis(plan: RidgePlan, data: Sample) -> Centres | Features:
@@ -149,7 +154,8 @@ def finished(
     """A solution as a fit."""
     reason = "; ".join(filter(None, [plan.reason, basis.note, solution.reason]))
     report = solution.report(solver=plan.solver, reason=reason, seconds=seconds)
-    function, constant = basis.sum(solution.value), solution.value.new_zeros(solution.value.shape[1])
+    function, constant = basis.sum(solution.value), solution.intercept
+    constant = solution.value.new_zeros(solution.value.shape[1]) if constant is None else constant
     return RidgeFit(plan, seen, function, constant, alpha, report, path, tuning, loo=loo, sums=sums)
 
 
@@ -168,8 +174,12 @@ Found = tuple[Solution, Any, AlphaPath | None, Tensor | None, RunningSums | None
 """A solution, its alpha, the path of alphas, leave-one-out predictions and the sums."""
 
 
-def _falkon(plan: RidgePlan, basis: Centres | Features, blocks: Any, checkpoint: Checkpoint | None = None) -> Found:
-    solution = Falkon(**plan.options(), checkpoint=checkpoint).solve(blocks, basis.penalty(plan.place), plan.alpha)
+def _falkon(
+    plan: RidgePlan, basis: Centres | Features, blocks: Any, some: Sample, checkpoint: Checkpoint | None = None
+) -> Found:
+    shift = centred(some.targets, some.weights)[0] if plan.settings.fit_intercept else None
+    solver = Falkon(**plan.options(), shift=shift, checkpoint=checkpoint)
+    solution = solver.solve(blocks, basis.penalty(plan.place), plan.alpha)
     return solution, plan.alpha, None, None, None
 
 
