@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from mercer import KernelClassifier, KernelPCA, KernelRidge, NystromFeatures
-from mercer.core.errors import InputError, MemoryBudgetError, NotPositiveDefiniteError
+from mercer.core.errors import InputError, InputTypeError, MemoryBudgetError, NotPositiveDefiniteError
 from mercer.kernels import Callable, Gaussian, Linear, WhiteNoise
 from mercer.solvers.running_sums import RunningSums
 
@@ -138,7 +138,7 @@ def test_landmarks_in_a_frame_have_the_columns_of_the_data(solver):
 def test_arguments_about_landmarks_are_checked(model):
     labels = (y > 0).astype(float)
     for wrong in (None, 3.0, "kmeans"):
-        with pytest.raises(InputError, match="landmarks=.*give 'uniform'"):
+        with pytest.raises((InputError, InputTypeError), match="landmarks=.*give 'uniform'"):
             model.set_params(landmarks=wrong, n_landmarks=None).fit(X, labels)
     with pytest.raises(InputError, match="n_landmarks=7 but 20 landmarks are given"):
         model.set_params(landmarks=X[:20], n_landmarks=7).fit(X, labels)

@@ -18,10 +18,15 @@ from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.objective import Objective
 from mercer.solvers.pcg import PCG
-from mercer.solvers.ridge import SOLVERS, get_solver, ridge_solve
+from mercer.solvers.random_features import RandomFeatureSums
+from mercer.solvers.registry import register
+from mercer.solvers.ridge import full_solvers, get_solver, ridge_solve
 from mercer.solvers.row_blocks import Block, RowBlocks
 from mercer.solvers.system import Solver, System
 from mercer.solvers.top_eigenpairs import Eigenpairs, top_eigenpairs
+
+SOLVERS = full_solvers()
+"""The solvers of the full system by name."""
 
 __all__ = [
     "PCG",
@@ -44,6 +49,7 @@ __all__ = [
     "Newton",
     "NystromSums",
     "Objective",
+    "RandomFeatureSums",
     "RowBlocks",
     "Solution",
     "Solver",
@@ -56,6 +62,7 @@ __all__ = [
     "get_solver",
     "memory_needed",
     "minimise",
+    "register",
     "ridge_solve",
     "top_eigenpairs",
 ]

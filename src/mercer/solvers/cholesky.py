@@ -14,6 +14,7 @@ from mercer.core.results import Solution
 from mercer.operators.centred import Lift
 from mercer.solvers.backward_error import BackwardError, told
 from mercer.solvers.factor import LARGEST_JITTER, Factor, factorise
+from mercer.solvers.registry import register
 from mercer.solvers.system import System, check_alpha, dense_float64, right_hand_sides
 from mercer.solvers.traits import Traits
 
@@ -23,6 +24,7 @@ GOOD_ENOUGH = 1e-13  # a backward error above this is worth a step of refinement
 MAX_REFINEMENTS = 2
 
 
+@register("cholesky")
 @dataclass(frozen=True)
 class Cholesky:
     r"""Solve (A + alpha I) X = B by the factorisation
@@ -42,7 +44,7 @@ class Cholesky:
     tensor([1., 1.], dtype=torch.float64)
     """
 
-    traits: ClassVar[Traits] = Traits(matrices=1.5, zero_alpha=False)
+    traits: ClassVar[Traits] = Traits(matrices=1.5)
 
     initial_jitter: float = 1e-10
     max_jitter: float = LARGEST_JITTER

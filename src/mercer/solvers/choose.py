@@ -9,11 +9,11 @@ import torch
 
 from mercer.core.errors import InputError
 from mercer.core.memory import parse_budget, readable, require, resolve_budget
-from mercer.solvers.ridge import ITERATIVE, SOLVERS, get_solver
+from mercer.solvers.registry import RIDGE_SOLVERS, name_of, traits_of
 from mercer.solvers.system import check_alpha
 
-MATRICES = {"cholesky": 1.5, "eigh": 3.5, "mixed_cholesky": 0.75}
-"""The memory a solver needs, in matrices of n x n float64 numbers: one and three, and room to evaluate the first."""
+SPECTRAL = "eigh"
+"""The solver whose one decomposition gives a path of alphas, and decides on the rank at alpha = 0."""
 
 MANY_ALPHAS = 12
 """An eigendecomposition costs about as much as this many Cholesky factorisations."""
@@ -21,12 +21,8 @@ MANY_ALPHAS = 12
 MOST_ROWS = {"cpu": 100_000, "cuda": 1_000_000}
 """Rows up to which conjugate gradients solve the full system; each iteration evaluates the square of it."""
 
-LANDMARK_SOLVERS = ("nystrom", "falkon")
 MANY_LANDMARKS = 4096
 """Landmarks above which iterations are cheaper than normal equations."""
-
-NYSTROM_MATRICES = {"nystrom": 7, "falkon": 6}
-"""m x m float64 matrices at the peak of a fit on m landmarks."""
 
 MATRIX_SHARE = 0.45
 """Of a memory budget, for these matrices; the rest is for kernel values at some rows and what is made of them."""
@@ -36,7 +32,7 @@ def choose(
     n: int,
     n_targets: int,
     alpha: Any,
-    solver: str = "auto",
+    solver: Any = "auto",
     memory_budget: int | str | None = None,
     device: torch.device | str = "cpu",
     *,
@@ -62,27 +58,26 @@ def choose(
     ('nystrom', 'nystrom')
     """
     budget = resolve_budget(memory_budget, device)
-    if solver == "auto":
+    if isinstance(solver, str) and solver == "auto":
         kind = _kind(device)
         name, reason = _automatic(n, n_targets, alpha, budget, kind, n_landmarks, n_features)
     else:
         name, reason = _checked(solver, n_landmarks, n_features), f"asked for by solver={solver!r}"
-    needs_path = isinstance(alpha, str)
-    if name in LANDMARK_SOLVERS or name == "random_features":
-        _check_few(name, alpha, n_targets)
+    traits, needs_path = traits_of(name), isinstance(alpha, str)
+    if needs_path and not traits.path:
+        raise InputError(f"alpha={alpha!r}: solver={name!r} needs a number; solver='nystrom' searches a path.")
+    if not needs_path and not traits.zero_alpha:
+        _check_positive(alpha, n_targets, name)
+    if not traits.exact or (traits.iterates and not needs_path):
         return name, reason
-    if name in ITERATIVE and not needs_path:
-        if name == "pcg":
-            _check_positive(alpha, n_targets, name)
-        return name, reason
-    widest = "eigh" if needs_path else name
+    widest = SPECTRAL if needs_path else name
     require(
         memory_needed(n, widest, n_targets),
         budget,
         _what(n, widest),
         _advice(n, widest, n_targets, budget, memory_budget),
     )
-    if needs_path and name != "eigh":
+    if needs_path and not traits.spectral:
         reason += "; the path of alpha comes from an eigendecomposition"
     return name, reason
 
@@ -93,7 +88,7 @@ def memory_needed(n: int, solver: str, n_targets: int = 1) -> int:
     >>> memory_needed(10_000, "cholesky") / 2**30
     1.11...
     """
-    return int(8 * (MATRICES[solver] * n * n + 4 * n * n_targets))
+    return int(8 * (traits_of(solver).matrices * n * n + 4 * n * n_targets))
 
 
 def landmark_count(n: int, given: int | None, solver: str, memory_budget: Any, device: torch.device | str) -> int:
@@ -103,7 +98,7 @@ def landmark_count(n: int, given: int | None, solver: str, memory_budget: Any, d
     (500, 4000)
     """
     budget = resolve_budget(memory_budget, device)
-    matrices = NYSTROM_MATRICES[solver]
+    matrices = int(traits_of(solver).matrices)
     fitting = math.isqrt(int(MATRIX_SHARE * budget) // (8 * matrices))
     if given is None:
         return max(1, min(n, fitting, max(500, min(4000, 4 * math.isqrt(n)))))
@@ -167,30 +162,23 @@ def _too_much(needed: int, budget: int) -> str:
 
 def _checked(solver: Any, n_landmarks: int | None, n_features: int | None) -> str:
     """The name of a solver that goes with the other arguments."""
-    if isinstance(solver, str) and solver not in (*SOLVERS, *LANDMARK_SOLVERS, "random_features"):
-        known = ", ".join(map(repr, sorted({*SOLVERS, *LANDMARK_SOLVERS, "random_features"})))
-        raise InputError(f"solver={solver!r} is unknown; the solvers are {known}, or 'auto' to choose.")
-    if not isinstance(solver, str):
-        get_solver(solver)
-        raise InputError(f"solver={solver!r}: give the name of a solver.")
-    if n_landmarks is not None and solver not in LANDMARK_SOLVERS:
-        raise InputError(f"n_landmarks={n_landmarks} has no meaning for solver={solver!r}: use 'nystrom' or 'falkon'.")
-    if n_features is not None and solver != "random_features":
-        raise InputError(f"n_features={n_features} has no meaning for solver={solver!r}: use 'random_features'.")
-    return solver
+    name = name_of(solver)
+    sums_of = traits_of(name).sums_of
+    if n_landmarks is not None and sums_of != "landmarks":
+        raise InputError(f"n_landmarks={n_landmarks} has no meaning for solver={name!r}: use {_those('landmarks')}.")
+    if n_features is not None and sums_of != "features":
+        raise InputError(f"n_features={n_features} has no meaning for solver={name!r}: use {_those('features')}.")
+    return name
 
 
-def _check_few(name: str, alpha: Any, n_targets: int) -> None:
-    if name != "falkon":
-        return
-    if isinstance(alpha, str):
-        raise InputError(f"alpha={alpha!r}: solver='falkon' needs a number; solver='nystrom' searches a path.")
-    _check_positive(alpha, n_targets, name)
+def _those(sums_of: str) -> str:
+    """The names of the solvers whose functions are sums of these."""
+    return " or ".join(repr(name) for name, cls in RIDGE_SOLVERS.items() if cls.traits.sums_of == sums_of)
 
 
 def _check_positive(alpha: Any, n_targets: int, solver: str) -> None:
     if not bool((check_alpha(alpha, n_targets) > 0).all()):
-        instead = "eigh" if solver == "pcg" else "nystrom"
+        instead = SPECTRAL if traits_of(solver).exact else "nystrom"
         raise InputError(f"alpha={alpha}: solver={solver!r} needs alpha > 0; for alpha = 0 use solver={instead!r}.")
 
 
@@ -214,7 +202,7 @@ def _advice(n: int, solver: str, n_targets: int, budget: int, given: Any) -> str
 
 def _largest_fitting(solver: str, n_targets: int, budget: int) -> int:
     """The largest n with 8 (m n^2 + 4 t n) <= budget."""
-    m, t = MATRICES[solver], n_targets
+    m, t = traits_of(solver).matrices, n_targets
     return int((-4 * t + math.sqrt(16 * t * t + 4 * m * budget / 8)) / (2 * m))
 
 

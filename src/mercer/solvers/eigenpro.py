@@ -23,6 +23,7 @@ from mercer.solvers.early_stopping import (
 )
 from mercer.solvers.flattened import Flattened
 from mercer.solvers.products import Products
+from mercer.solvers.registry import register
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, each_alpha, right_hand_sides
 from mercer.solvers.traits import Traits
 
@@ -38,6 +39,7 @@ HELD_OUT_SHARE = 0.1
 CORE_MATRICES = 6  # of the size of the subsample squared, that its eigenvectors take while they are found
 
 
+@register("eigenpro")
 @dataclass(frozen=True)
 class EigenPro:
     r"""Approach A X = B by stochastic gradient descent in function space, preconditioned by the top eigenfunctions of

@@ -15,6 +15,7 @@ from mercer.core.results import Solution
 from mercer.operators.centred import Lift
 from mercer.solvers.backward_error import UNSOLVED, BackwardError, told
 from mercer.solvers.decompose import eigh_in_place
+from mercer.solvers.registry import register
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, dense_float64, near_one, right_hand_sides
 from mercer.solvers.traits import Traits
@@ -25,6 +26,7 @@ INCONSISTENT = 1e-8  # share of b outside the range of A above which least squar
 ROW_BLOCK = 1024
 
 
+@register("eigh")
 @dataclass(frozen=True)
 class Eigh:
     r"""Solve (A + alpha I) X = B for any alpha >= 0 from one eigendecomposition
@@ -44,7 +46,7 @@ class Eigh:
     (1, tensor([2., 2.], dtype=torch.float64))
     """
 
-    traits: ClassVar[Traits] = Traits(matrices=3.5)
+    traits: ClassVar[Traits] = Traits(matrices=3.5, spectral=True)
 
     rank_tol: float | None = None
 

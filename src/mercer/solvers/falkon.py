@@ -21,6 +21,7 @@ from mercer.solvers.centring import Means
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.falkon_basis import ROUNDING, FalkonBasis, Rows
 from mercer.solvers.pcg import how_it_ended
+from mercer.solvers.registry import register
 from mercer.solvers.row_blocks import Block, CentredBlock, total
 from mercer.solvers.system import check_alpha, check_count, check_tol, near_one
 from mercer.solvers.traits import Traits
@@ -40,6 +41,7 @@ LEAST_SAMPLE, MOST_SAMPLE = 5, 10
 more; with more than the last, little is gained."""
 
 
+@register("falkon")
 @dataclass(frozen=True)
 class Falkon:
     r"""Solve the Nyström system on m landmarks,

@@ -23,6 +23,7 @@ from mercer.solvers.early_stopping import (
     relative_error,
 )
 from mercer.solvers.products import Products
+from mercer.solvers.registry import register
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, each_alpha, right_hand_sides
 from mercer.solvers.traits import Traits
 
@@ -30,6 +31,7 @@ LANCZOS_STEPS = 30
 ROUNDING = 100  # times the precision of products: a direction below this is noise, not orthogonal to the others
 
 
+@register("gd")
 @dataclass(frozen=True)
 class GradientDescent:
     r"""Approach (A + alpha I) X = B by gradient descent on the squared error in function space, from zero,

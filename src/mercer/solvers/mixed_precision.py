@@ -15,6 +15,7 @@ from mercer.solvers.backward_error import UNSOLVED
 from mercer.solvers.cholesky import TOLERANCE
 from mercer.solvers.factor import factorise
 from mercer.solvers.products import Products
+from mercer.solvers.registry import register
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, near_one, right_hand_sides
 from mercer.solvers.traits import Traits
@@ -25,6 +26,7 @@ MAX_JITTER = 1e-3
 PARTS = 4  # of the rows that may be asked for at a time: the factor takes most of the memory
 
 
+@register("mixed_cholesky")
 @dataclass(frozen=True)
 class MixedCholesky:
     r"""Solve (A + alpha I) X = B by a float32 factor and residuals in float64,
@@ -45,7 +47,7 @@ class MixedCholesky:
     tensor([ 0.3750, -0.1250], dtype=torch.float64)
     """
 
-    traits: ClassVar[Traits] = Traits(matrices=0.75, zero_alpha=False)
+    traits: ClassVar[Traits] = Traits(matrices=0.75)
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution:
         """Solve for B (n,) or (n, t) with one alpha or one per column; each distinct alpha is factorised once."""

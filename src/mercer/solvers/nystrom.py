@@ -17,6 +17,7 @@ from mercer.solvers.centring import Means
 from mercer.solvers.decompose import eigh
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.factor import factorise_in_place
+from mercer.solvers.registry import register
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import check_alpha
@@ -26,6 +27,7 @@ from mercer.solvers.whitening import landmark_matrix, whitening
 TOLERANCE = 1e-8  # of the backward error: normal equations keep half of the digits of float64
 
 
+@register("nystrom")
 class NystromSums:
     r"""The sums that Nyström regression on m landmarks z_j needs of the rows x_i, gathered in any order,
 

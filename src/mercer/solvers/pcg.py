@@ -17,6 +17,7 @@ from mercer.solvers import conjugate_gradients as cg
 from mercer.solvers.pivoted_cholesky import LARGEST_BLOCK
 from mercer.solvers.preconditioners import Identity, Preconditioner, nystrom_preconditioner, pivoted_preconditioner
 from mercer.solvers.products import Products
+from mercer.solvers.registry import register
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, near_one, right_hand_sides
 from mercer.solvers.traits import Traits
 
@@ -31,6 +32,7 @@ BEING_MADE = 2  # blocks of such columns: rows of the matrix, and what they are 
 ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be improved upon
 
 
+@register("pcg")
 @dataclass(frozen=True)
 class PCG:
     r"""Solve (A + alpha I) X = B by conjugate gradients on

@@ -10,6 +10,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.functions.fourier import FeatureRows, FourierFeatures
 from mercer.solvers.nystrom import NystromSums
+from mercer.solvers.registry import register
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.traits import Traits
 
@@ -38,6 +39,7 @@ def feature_block(
     return Block(FeatureRows(features, X, device), targets, weights)
 
 
+@register("random_features")
 class RandomFeatureSums(NystromSums):
     """The sums of a fit on random features, whose penalty is the sum of squares."""
 

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.results import Solution
-from mercer.solvers.cholesky import Cholesky
-from mercer.solvers.eigenpro import EigenPro
-from mercer.solvers.eigh import Eigh
-from mercer.solvers.gradient_descent import GradientDescent
-from mercer.solvers.mixed_precision import MixedCholesky
-from mercer.solvers.pcg import PCG
+from mercer.solvers.registry import RIDGE_SOLVERS
 from mercer.solvers.system import Solver, System
 
-SOLVERS: dict[str, Callable[..., Solver]] = {
-    "cholesky": Cholesky,
-    "eigh": Eigh,
-    "mixed_cholesky": MixedCholesky,
-    "pcg": PCG,
-    "eigenpro": EigenPro,
-    "gd": GradientDescent,
-}
-"""The solvers of the full system by name; iterative ones take options, the direct ones need none."""
 
-ITERATIVE = frozenset({"pcg", "eigenpro", "gd"})
-"""Those that stop at a tolerance and never store the matrix."""
+def full_solvers() -> dict[str, Any]:
+    """The solvers of the full system by name; iterative ones take options, the direct ones need none."""
+    return {name: cls for name, cls in RIDGE_SOLVERS.items() if cls.traits.sums_of == "rows"}
 
 
 def get_solver(solver: Any, **options: Any) -> Solver:
@@ -38,13 +24,16 @@ def get_solver(solver: Any, **options: Any) -> Solver:
     Eigh(rank_tol=None)
     """
     if isinstance(solver, str):
-        if solver not in SOLVERS:
-            known = ", ".join(map(repr, sorted(SOLVERS)))
+        solvers = full_solvers()
+        if solver not in solvers:
+            known = ", ".join(map(repr, sorted(solvers)))
             raise InputError(f"solver={solver!r} is unknown; the solvers are {known}, or 'auto' to choose.")
-        return SOLVERS[solver](**options) if solver in ITERATIVE else SOLVERS[solver]()
+        made: Solver = solvers[solver](**options) if solvers[solver].traits.iterates else solvers[solver]()
+        return made
     if not callable(getattr(solver, "solve", None)):
         raise InputTypeError(f"solver={solver!r}: give a name or a solver such as Cholesky() or Eigh().")
-    return solver
+    found: Solver = solver
+    return found
 
 
 def ridge_solve(

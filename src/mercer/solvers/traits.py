@@ -12,18 +12,26 @@ class Traits:
     Attributes
     ----------
     sums_of : what the fitted function is a sum of: "rows" (a coefficient for every row), "landmarks" or "features".
-    matrices : float64 matrices at its peak, of n x n numbers, or for landmarks and features of m x m.
-    iterates : multiplies again and again in the precision of the data, and stops at a tolerance.
+    matrices : float64 matrices at its peak, of n x n numbers, or for landmarks and features of m x m; 0 where none is
+        stored. A matrix of the rows is made, and room to evaluate it counts.
+    spectral : one decomposition serves every alpha, and so a path.
+    iterates : needs a tolerance, multiplies again and again in the precision of the data, and stops at a tolerance.
     stops_early : without a ridge it stops where rows held out are predicted best, and has no closed leave-one-out.
     zero_alpha : takes alpha = 0.
-    path : takes the name of a criterion that searches a path of alphas.
+    path : can be asked for with the name of a criterion that searches a path of alphas.
     merges : further rows can join a finished fit.
     """
 
     sums_of: str = "rows"
     matrices: float = 0.0
+    spectral: bool = False
     iterates: bool = False
     stops_early: bool = False
     zero_alpha: bool = True
     path: bool = True
     merges: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether it solves the problem that was asked for."""
+        return self.sums_of == "rows"

@@ -14,8 +14,10 @@ from mercer.kernels import as_kernel, from_dict
 from mercer.kernels.activations import FUNCTIONS
 from mercer.processes.methods import METHODS
 from mercer.processes.priors import PRIORS
-from mercer.solvers import SOLVERS
-from mercer.solvers.choose import LANDMARK_SOLVERS, LOSS_SOLVERS
+from mercer.solvers.choose import LOSS_SOLVERS
+from mercer.solvers.registry import RIDGE_SOLVERS
+from mercer.solvers.registry import from_dict as solver_from_dict
+from mercer.solvers.top_eigenpairs import EIGENSOLVERS
 
 PLACE = ("client", "checkpoint", "device", "memory_budget", "verbose")
 """Parameters of where and how a fit runs, not of what it finds: they stay on the machine where they were given.
@@ -41,6 +43,14 @@ def _is_loss(value: Any) -> bool:
         return False
 
 
+def _is_solver(value: Any) -> bool:
+    try:
+        return isinstance(value, dict) and bool(solver_from_dict(value))
+    except MercerError:
+        return False
+
+
+SOLVER: Kind = Plain("the name of a solver, or a solver by its name and fields", _is_solver)
 KERNEL: Kind = Plain("a kernel (one of your own is registered before: mercer.kernels.register)", _is_kernel)
 LOSS: Kind = Either(
     (one_of(*losses.LOSSES), Plain("a loss (one of your own is registered before: mercer.losses.register)", _is_loss))
@@ -89,7 +99,7 @@ PARAMS: dict[str, Kind] = {
     "priors": optional(Pairs(TEXT, PRIOR)),
     "quantiles": Either((LEVEL, Several(LEVEL, 1))),
     "random_state": optional(whole()),
-    "solver": one_of("auto", "krylov", *SOLVERS, *LANDMARK_SOLVERS, *LOSS_SOLVERS, "random_features"),
+    "solver": Either((one_of(*EIGENSOLVERS, *LOSS_SOLVERS, *RIDGE_SOLVERS), SOLVER)),
     "standardize": FLAG,
     "tol": LEVEL,
     "weight_scale": number(0),

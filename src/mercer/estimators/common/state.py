@@ -37,6 +37,8 @@ from mercer.kernels.serialize import from_dict_at
 from mercer.losses import Loss
 from mercer.processes.priors import PRIORS
 from mercer.selection import AlphaPath
+from mercer.solvers import registry as solvers
+from mercer.solvers.registry import RIDGE_SOLVERS
 
 SEEN = Table(
     {
@@ -134,6 +136,8 @@ def plain_param(name: str, value: Any) -> Any:
         return to_dict(value)
     if isinstance(value, Loss):
         return losses.to_dict(value)
+    if type(value) in RIDGE_SOLVERS.values():
+        return solvers.to_dict(value)
     if isinstance(value, np.ndarray | np.generic | Tensor):
         return value.tolist()
     if isinstance(value, list | tuple):
@@ -174,6 +178,8 @@ def _read_param(name: str, value: Any) -> Any:
         return from_dict(value)
     if name == "loss" and isinstance(value, dict):
         return losses.from_dict(value)
+    if name == "solver" and isinstance(value, dict):
+        return solvers.from_dict(value)
     if name in PAIRS and isinstance(value, list):
         return {key: _read_prior(entry) if name == "priors" else entry for key, entry in value}
     return value

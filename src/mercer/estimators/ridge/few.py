@@ -31,7 +31,6 @@ from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.solvers.basis_blocks import StreamedBlocks, blocks_of
 from mercer.solvers.centring import centred
 from mercer.solvers.choose import landmark_count
-from mercer.solvers.falkon import Falkon
 from mercer.solvers.landmarks import choose_landmarks
 from mercer.solvers.running_sums import RunningSums
 from mercer.solvers.spread_blocks import SpreadBlocks
@@ -50,10 +49,10 @@ def solve_few(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> R
     started = time.perf_counter()
     data, places = sample.positive()
     basis = choose_basis(plan, data)
-    sums = None if plan.solver == "falkon" else _begun(plan, basis)
+    sums = None if plan.traits.iterates else _begun(plan, basis)
     blocks: Any = blocks_of(basis if sums is None else sums.working, data, plan.place)
     if sums is None:
-        found = _falkon(plan, basis, blocks, data)
+        found = _iterated(plan, basis, blocks, data)
     else:
         size = len(data)
         shown = counted(blocks, size, "sums", shown=plan.settings.verbose, size=lambda block: len(block.targets))
@@ -78,7 +77,7 @@ def solve_source(
         identity = {"sums": SUMS, "rows": source.identity(), "parameters": _what_matters(settings)}
         checkpoint = Checkpoint(settings.checkpoint, identity | {"kernel and landmarks": basis.digest()})
         saved = checkpoint.load()  # one of another fit is refused before any work
-    sums = None if plan.solver == "falkon" else _begun(plan, basis, saved)
+    sums = None if plan.traits.iterates else _begun(plan, basis, saved)
     working = basis if sums is None else sums.working
     blocks: Any
     if engine is None:
@@ -87,7 +86,7 @@ def solve_source(
         options = {"device": settings.device, "normal_equations": sums is not None, "verbose": settings.verbose}
         blocks = SpreadBlocks(working, source, place, engine, **options)
     if sums is None:
-        found = _falkon(plan, basis, blocks, some, checkpoint)
+        found = _iterated(plan, basis, blocks, some, checkpoint)
     else:
         found = _summed(plan, _all_added(plan, sums, blocks, checkpoint), blocks, streamed=True)
     if not blocks.total_weight > 0:
@@ -123,7 +122,7 @@ def _begun(plan: RidgePlan, basis: Centres | Features, saved: Any = None) -> Run
 def choose_basis(plan: RidgePlan, data: Sample) -> Centres | Features:
     """The landmarks or features that the settings ask for; `data` are all rows, or some of them."""
     settings, place = plan.settings, plan.place
-    if plan.solver == "random_features":
+    if plan.traits.sums_of == "features":
         count = _feature_count(settings.n_features, plan.landmark_budget)
         features = FourierFeatures.draw(plan.kernel, data.rows, count, settings.seed)
         return Features(features, f"{features.n_features:,} random features")
@@ -174,12 +173,11 @@ Found = tuple[Solution, Any, AlphaPath | None, Tensor | None, RunningSums | None
 """A solution, its alpha, the path of alphas, leave-one-out predictions and the sums."""
 
 
-def _falkon(
+def _iterated(
     plan: RidgePlan, basis: Centres | Features, blocks: Any, some: Sample, checkpoint: Checkpoint | None = None
 ) -> Found:
     shift = centred(some.targets, some.weights)[0] if plan.settings.fit_intercept else None
-    solver = Falkon(**plan.options(), shift=shift, checkpoint=checkpoint)
-    solution = solver.solve(blocks, basis.penalty(plan.place), plan.alpha)
+    solution = plan.ready(shift=shift, checkpoint=checkpoint).solve(blocks, basis.penalty(plan.place), plan.alpha)
     return solution, plan.alpha, None, None, None
 
 

@@ -17,8 +17,9 @@ from mercer.estimators.ridge.plan import RidgePlan
 from mercer.functions.sums import KernelSum
 from mercer.kernels.objects import is_unproven
 from mercer.selection import Tuned, loo_predictions, select_alpha
-from mercer.solvers import Eigh, ridge_solve
+from mercer.solvers import Eigh
 from mercer.solvers.error_bound import Moments, far_words, row_bound, too_far
+from mercer.solvers.registry import options_of
 from mercer.solvers.ridge_system import RidgeSystem
 from mercer.solvers.semidefinite import require_semidefinite
 from mercer.solvers.system import near_one
@@ -43,11 +44,11 @@ def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> 
         path = select_alpha(spectrum, some.targets, some.weights, settings.alphas, alpha, plan.place.memory_budget)
         alpha = path.alpha
         loo = system.spread(loo_predictions(spectrum, some.targets, some.weights, alpha))
-    if spectrum is not None and plan.solver == "eigh":
+    if spectrum is not None and plan.traits.spectral:
         solution = spectrum.solve(system.rhs, alpha)
     else:
         solution = solve_rows(plan, sample, system, system.rhs, alpha)
-    solution = _judged(solution, system, plan.settings.tol if plan.traits.iterates else 0.0)
+    solution = _judged(solution, system, plan.tol)
     function = KernelSum(plan.kernel, sample.rows, system.coefficients(solution.value))
     constant = system.constant(solution.value)
     reason = "; ".join(filter(None, [plan.reason, note, solution.reason]))
@@ -73,10 +74,11 @@ def system_of(plan: RidgePlan, sample: Sample, dtype: torch.dtype | None = None)
 
 def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
     """Solve the full system by the solver of the plan."""
-    options = plan.options()
-    if plan.solver == "pcg" and plan.settings.dtype == "auto" and system.operator.dtype == torch.float32:
-        options["accurate"] = system_of(plan, sample, torch.float64).operator
-    return ridge_solve(system.operator, rhs, alpha, plan.solver, **options)
+    more: dict[str, Any] = {}
+    takes = "accurate" in options_of(plan.solver)
+    if takes and plan.settings.dtype == "auto" and system.operator.dtype == torch.float32:
+        more["accurate"] = system_of(plan, sample, torch.float64).operator
+    return plan.ready(**more).solve(system.operator, rhs, alpha)
 
 
 def _judged(solution: Solution, system: RidgeSystem, tol: float) -> Solution:

@@ -20,7 +20,7 @@ from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.refits import checked_order
-from mercer.estimators.common.rules import Rules, one_of
+from mercer.estimators.common.rules import Reader, Rules
 from mercer.estimators.common.samples import (
     check_features,
     checked_rows,
@@ -41,14 +41,14 @@ from mercer.estimators.ridge.left_out import label_weights, with_left_out
 from mercer.estimators.ridge.plan import continued, plan_ridge, plan_source, rows_to_sample
 from mercer.estimators.ridge.plot import ridge_plot
 from mercer.estimators.ridge.report import ridge_report
-from mercer.estimators.ridge.settings import FIXED, RidgeSettings
+from mercer.estimators.ridge.settings import FIXED, TOL, RidgeSettings
 from mercer.estimators.ridge.state import ridge_from_state, ridge_state
 from mercer.estimators.ridge.tuned import tuned
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.functions.sums import FeatureSum
 from mercer.kernels import Kernel
-from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
+from mercer.solvers.registry import merges, solver_asked_for
 from mercer.theory import curve_of, samples_needed
 
 FITTED = ("dual_coef_", "X_fit_", "coef_", "features_")
@@ -77,7 +77,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
         "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
         (conjugate gradients), "eigenpro" and "gd" (descents that stop by rows held out; use alpha=0). On landmarks:
-        "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features".
+        "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features". Or a solver
+        object of `mercer.solvers` with options of its own, such as ``PCG(rank=200, tol=1e-8)``.
     device : "auto", "cpu", "cuda" or a torch device.
     dtype : "float32" or "float64" of kernel values; systems are solved in float64. "auto" is float64, but float32 for
         float32 data where a solver iterates with products ("pcg", "falkon", "eigenpro", "gd").
@@ -121,7 +122,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     1.0
     """
 
-    own_rules: ClassVar[Rules] = {"solver": one_of("auto", *RIDGE_SOLVERS)}
+    own_rules: ClassVar[Rules] = {"solver": Reader(solver_asked_for)}
     kernel_: Kernel
     _fit: RidgeFit
 
@@ -138,7 +139,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         dtype: Any = "auto",
         memory_budget: Any = None,
         random_state: Any = None,
-        tol: float = 1e-6,
+        tol: float = TOL,
         max_iter: int | None = None,
         n_landmarks: int | None = None,
         landmarks: Any = "uniform",
@@ -190,7 +191,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         solve = solve_full if plan.traits.sums_of == "rows" else solve_few
         return self._keep(replace(solve(plan, sample, tuning), order=checked_order(order, len(sample))))
 
-    @available_if(lambda self: self.solver in RIDGE_SOLVERS and traits_of(self.solver).merges)
+    @available_if(lambda self: merges(self.solver))
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to a fit on landmarks or random features; the result is that of one fit to all rows so far.

@@ -52,10 +52,9 @@ def label_weights(fit: RidgeFit, rows: Points) -> tuple[Tensor, list[Solution]]:
     checked_values(torch.as_tensor(cross), "Kernel values")
     system = system_of(plan, sample)
     budget = resolve_budget(plan.place.memory_budget, plan.place.device)
-    if plan.solver == "pcg" and memory_needed(len(sample), "cholesky", len(cross)) <= budget:
-        from dataclasses import replace
-
-        plan, system = replace(plan, solver="cholesky"), system_of(plan, sample, torch.float64)
+    if plan.traits.iterates and memory_needed(len(sample), "cholesky", len(cross)) <= budget:
+        settings = replace(plan.settings, method=None)
+        plan, system = replace(plan, settings=settings, solver="cholesky"), system_of(plan, sample, torch.float64)
     rhs = system.label_sides(cross)
     alphas = np.atleast_1d(fit.given_alpha).tolist()
     solutions = [solve_rows(plan, sample, system, rhs, alpha) for alpha in alphas]

@@ -21,7 +21,7 @@ from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.solvers.choose import choose, landmark_count, landmark_solver
 from mercer.solvers.landmarks import POOL, distinct_rows
-from mercer.solvers.registry import traits_of
+from mercer.solvers.registry import RIDGE_SOLVERS, is_default, options_of, traits_of
 from mercer.solvers.row_blocks import working_bytes
 from mercer.solvers.traits import Traits
 
@@ -53,25 +53,40 @@ class RidgePlan:
         """What is known of the solver."""
         return traits_of(self.solver)
 
-    def options(self) -> dict[str, Any]:
-        """What an iterative solver is told; nothing for a direct one."""
-        settings, traits = self.settings, self.traits
-        if not traits.iterates:
-            return {}
-        options: dict[str, Any] = {"tol": settings.tol, "seed": settings.seed}
+    @property
+    def tol(self) -> float:
+        """The tolerance of the solver, 0 for one that has none."""
+        return float(getattr(self.settings.method or self.settings, "tol", 0.0)) if self.traits.iterates else 0.0
+
+    def ready(self, **more: Any) -> Any:
+        """The solver as the plan has it: the one given as an object, or one with the options of the settings."""
+        options, takes = self._options() | more, options_of(self.solver)
+        given = self.settings.method
+        if given is None:
+            return RIDGE_SOLVERS[self.solver](**{name: value for name, value in options.items() if name in takes})
+        own = ("tol", "max_iter", "validation")
+        open_ = [name for name in options if name in takes and name not in own and is_default(given, name)]
+        return replace(given, **{name: options[name] for name in open_})
+
+    def _options(self) -> dict[str, Any]:
+        """What iterative solvers can be told, each what it takes."""
+        settings, what = self.settings, "relative residual"
+        options: dict[str, Any] = {
+            "tol": settings.tol,
+            "seed": settings.seed,
+            "memory_budget": self.place.memory_budget,
+            "refine": settings.dtype == "auto",
+            "among_rows": isinstance(settings.landmarks, str),
+        }
         if settings.max_iter is not None:
             options["max_iter"] = settings.max_iter
-        if self.solver == "pcg":
-            options["memory_budget"] = self.place.memory_budget
-        if self.solver == "falkon":
-            options["refine"] = settings.dtype == "auto"
-            options["among_rows"] = isinstance(settings.landmarks, str)
-        what = "relative residual"
-        if traits.stops_early:
+        if self.traits.stops_early:
             no_ridge = not isinstance(settings.alpha, str) and not np.any(settings.alpha)
             options["validation"] = 0.1 if self.n_rows >= HOLD_OUT_FROM and no_ridge else 0.0
             what = "error on rows held out" if options["validation"] else what
-        return options | {"callback": Iterations(settings.tol, settings.max_iter, what) if settings.verbose else None}
+        if settings.verbose:
+            options["callback"] = Iterations(self.tol, settings.max_iter, what)
+        return options
 
     @property
     def landmark_budget(self) -> int:
@@ -94,7 +109,8 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
     alpha = checked_alpha(settings.alpha, seen.n_targets)
     device, square = device_of(settings.device, seen), settings.kernel.domain == "matrix"
     budget = budget_if_kept(settings.memory_budget, sample.rows)
-    solver, reason = _chosen(settings, settings.solver, len(data), seen.n_targets, alpha, budget, device)
+    asked = settings.solver if settings.method is None else settings.method
+    solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
     if settings.solver == "auto":
         if solver == "nystrom" and settings.n_landmarks is None and square:
             # a matrix has no rows to choose landmarks from: an error that says what would fit
@@ -138,7 +154,7 @@ def place_of(settings: RidgeSettings, solver: str, seen: Seen, budget: Any) -> P
 
 
 def _chosen(
-    settings: RidgeSettings, solver: str, n: int, n_targets: int, alpha: Any, budget: Any, device: torch.device
+    settings: RidgeSettings, solver: Any, n: int, n_targets: int, alpha: Any, budget: Any, device: torch.device
 ) -> tuple[str, str]:
     few = settings.n_landmarks, settings.n_features
     return choose(n, n_targets, alpha, solver, budget, device, n_landmarks=few[0], n_features=few[1])

@@ -13,7 +13,10 @@ from mercer.core.seeding import as_seed
 from mercer.estimators.common.alpha import checked_alphas
 from mercer.kernels import Kernel, as_kernel
 from mercer.solvers.landmarks import check_landmarks
-from mercer.solvers.registry import traits_of
+from mercer.solvers.registry import is_default, name_of, options_of, traits_of
+
+TOL = 1e-6
+"""The tolerance of iterations where none is given."""
 
 FIXED = ("kernel", "fit_intercept", "landmarks", "n_landmarks", "n_features")
 """Settings that stay what they were in the first of several partial fits."""
@@ -21,7 +24,10 @@ FIXED = ("kernel", "fit_intercept", "landmarks", "n_landmarks", "n_features")
 
 @dataclass(frozen=True, eq=False)
 class RidgeSettings:
-    """What a user asked for; see `KernelRidge`. `n_landmarks` counts those that are given as points, too."""
+    """What a user asked for; see `KernelRidge`. `n_landmarks` counts those that are given as points, too.
+
+    `solver` is a name, `method` the solver where it was given as an object.
+    """
 
     kernel: Kernel
     alpha: Any
@@ -29,6 +35,7 @@ class RidgeSettings:
     fit_intercept: bool
     tune: bool
     solver: str
+    method: Any
     device: Any
     dtype: Any
     memory_budget: Any
@@ -46,10 +53,31 @@ class RidgeSettings:
     def of(cls, parameters: Mapping[str, Any]) -> RidgeSettings:
         """The settings of an estimator's parameters."""
         p = dict(parameters)
+        p["solver"], p["method"] = _named(p)
         p["n_landmarks"] = _checked_landmarks(p["solver"], p["landmarks"], p["n_landmarks"])
         p["kernel"], p["alphas"] = as_kernel(p["kernel"]), checked_alphas(p["alphas"])
         p["seed"] = as_seed(p.pop("random_state"))
         return cls(**p)
+
+
+def _named(p: Mapping[str, Any]) -> tuple[str, Any]:
+    """The name of the solver, and the solver itself where it is an object; an option given twice is an error."""
+    solver = p["solver"]
+    if isinstance(solver, str):
+        return solver if solver == "auto" else name_of(solver), None
+    name = name_of(solver)
+    takes = options_of(name)
+    twice = [option for option, default in (("tol", TOL), ("max_iter", None)) if p[option] != default]
+    own = {"random_state": "seed", "memory_budget": "memory_budget"}
+    twice += [
+        option
+        for option, field in own.items()
+        if field in takes and p[option] is not None and not is_default(solver, field)
+    ]
+    for option in twice:
+        if own.get(option, option) in takes:
+            raise InputError(f"{option}={p[option]!r} and solver={solver!r}: give the option to one of the two.")
+    return name, solver
 
 
 def _checked_landmarks(solver: Any, landmarks: Any, n_landmarks: Any) -> int | None:

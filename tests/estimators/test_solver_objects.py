@@ -1,0 +1,136 @@
+"""A solver is asked for by name or as an object, which says the same and has options of its own."""
+
+import pickle
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+import mercer
+from mercer import KernelRidge
+from mercer.core.errors import InputError, InputTypeError, ModelFileError
+from mercer.rows import ArrayRows
+from mercer.solvers import PCG, Cholesky, EigenPro, Eigh, Falkon, GradientDescent, MixedCholesky, NystromSums, register
+from mercer.solvers.registry import RIDGE_SOLVERS, from_dict, name_of, to_dict
+from mercer.solvers.traits import Traits
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 2))
+y = np.sin(X[:, 0])
+OBJECTS = {
+    "cholesky": Cholesky(),
+    "eigh": Eigh(),
+    "mixed_cholesky": MixedCholesky(),
+    "pcg": PCG(),
+    "falkon": Falkon(),
+    "eigenpro": EigenPro(tol=1e-6),
+    "gd": GradientDescent(),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_an_object_with_the_options_of_the_name_fits_the_same(name):
+    by_name = KernelRidge("gaussian", solver=name).fit(X, y)
+    model = KernelRidge("gaussian", solver=OBJECTS[name]).fit(X, y)
+    assert model.solver_report_.solver == name
+    assert np.array_equal(model.predict(X), by_name.predict(X))
+
+
+def test_the_options_of_an_object_are_those_of_the_fit():
+    rough = KernelRidge("gaussian", alpha=1e-3, solver=PCG(tol=0.1, rank=1, preconditioner="nystrom")).fit(X, y)
+    fine = KernelRidge("gaussian", alpha=1e-3, solver=PCG(tol=1e-10)).fit(X, y)
+    exact = KernelRidge("gaussian", alpha=1e-3, solver="cholesky").fit(X, y).predict(X)
+    errors = [np.abs(model.predict(X) - exact).max() for model in (rough, fine)]
+    assert errors[0] > 100 * errors[1]
+    with pytest.warns(UserWarning, match="max_iter"):
+        KernelRidge("gaussian", alpha=1e-6, solver=PCG(max_iter=1, rank=1)).fit(X, y)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_an_object_clones_as_itself_and_is_saved_by_name_and_fields(name, tmp_path):
+    solver = OBJECTS[name]
+    model = KernelRidge("gaussian", solver=solver)
+    assert clone(model).solver is solver
+    assert pickle.loads(pickle.dumps(model)).solver == solver
+    assert name_of(solver) == name
+    assert from_dict(to_dict(solver)) == solver
+    model.fit(X, y).save(tmp_path / "model")
+    again = mercer.load(tmp_path / "model")
+    assert again.solver == solver
+    assert np.array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("solver", "option", "value"),
+    [
+        (PCG(rank=5), "tol", 1e-3),
+        (PCG(), "max_iter", 7),
+        (Falkon(), "tol", 1e-3),
+        (PCG(seed=3), "random_state", 1),
+        (PCG(memory_budget="1GiB"), "memory_budget", "2GiB"),
+    ],
+)
+def test_an_option_given_to_both_is_an_error(solver, option, value):
+    with pytest.raises(InputError, match=f"{option}=.* and solver=.*give the option to one of the two"):
+        KernelRidge("gaussian", solver=solver, **{option: value}).fit(X, y)
+
+
+def test_the_seed_and_the_budget_of_the_estimator_reach_an_object_that_has_none():
+    model = KernelRidge("gaussian", solver=Falkon(), random_state=3, n_landmarks=20).fit(X, y)
+    named = KernelRidge("gaussian", solver="falkon", random_state=3, n_landmarks=20).fit(X, y)
+    assert np.array_equal(model.predict(X), named.predict(X))
+
+
+def test_rows_in_parts_take_an_object():
+    named = KernelRidge("gaussian", solver="falkon", n_landmarks=20, tol=1e-3).fit(ArrayRows(X, y))
+    model = KernelRidge("gaussian", solver=Falkon(tol=1e-3), n_landmarks=20).fit(ArrayRows(X, y))
+    assert np.array_equal(model.predict(X), named.predict(X))
+
+
+@pytest.mark.parametrize("wrong", [3, object(), [], PCG, NystromSums, torch.nn.Identity()])
+def test_what_is_no_solver_is_refused(wrong):
+    with pytest.raises(InputTypeError, match="solver="):
+        KernelRidge("gaussian", solver=wrong).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"solver": "pcg", "fields": {"tol": -1.0}},
+        {"solver": "pcg", "fields": {"callback": None}},
+        {"solver": "pcg", "fields": {"memory_budget": 10}},
+        {"solver": "nystrom", "fields": {"tol": 1.0}},
+        {"solver": "magic", "fields": {}},
+        {"solver": "pcg", "fields": {"rank": [1]}},
+        {"solver": "pcg"},
+        {"solver": ["pcg"], "fields": {}},
+    ],
+)
+def test_files_cannot_hold_other_solvers(wrong):
+    from mercer.estimators.common.saved_params import PARAMS
+
+    with pytest.raises(InputError):
+        from_dict(wrong)
+    with pytest.raises(ModelFileError, match="solver"):
+        PARAMS["solver"].check(wrong, "solver")
+
+
+def test_a_solver_of_ones_own_is_used_by_its_name_once_it_is_registered():
+    @register("damped")
+    @dataclass(frozen=True)
+    class Damped:
+        traits: ClassVar[Traits] = Traits(matrices=1.5)
+        factor: float = 1.0
+
+        def solve(self, A, B, alpha):
+            return Cholesky().solve(A, B, self.factor * alpha)
+
+    try:
+        by_name, half = KernelRidge("gaussian", solver="damped"), KernelRidge("gaussian", solver=Damped(0.5))
+        assert np.array_equal(by_name.fit(X, y).predict(X), KernelRidge("gaussian").fit(X, y).predict(X))
+        assert np.allclose(half.fit(X, y).predict(X), KernelRidge("gaussian", alpha=0.5).fit(X, y).predict(X))
+    finally:
+        del RIDGE_SOLVERS["damped"]
