@@ -2,22 +2,38 @@
 
 from mercer.stats.characteristic import characteristic_function
 from mercer.stats.columns import ColumnDifference
+from mercer.stats.control import ControlFunctional, control_functional
+from mercer.stats.discrete_stein import DiscreteSteinKernel
 from mercer.stats.distances import kolmogorov, total_variation, wasserstein
 from mercer.stats.embedding import MeanEmbedding
+from mercer.stats.goodness_of_fit import GoodnessOfFitResult, goodness_of_fit_test
 from mercer.stats.hsic import hsic
+from mercer.stats.ksd import ksd
 from mercer.stats.mmd import mmd
 from mercer.stats.results import KernelFinding, TestResult
+from mercer.stats.stein_kernel import SteinKernel
+from mercer.stats.thinning import KernelHerding, KernelThinning, SteinThinning
 from mercer.stats.two_sample import TwoSampleResult, two_sample_test
 
 __all__ = [
     "ColumnDifference",
+    "ControlFunctional",
+    "DiscreteSteinKernel",
+    "GoodnessOfFitResult",
     "KernelFinding",
+    "KernelHerding",
+    "KernelThinning",
     "MeanEmbedding",
+    "SteinKernel",
+    "SteinThinning",
     "TestResult",
     "TwoSampleResult",
     "characteristic_function",
+    "control_functional",
+    "goodness_of_fit_test",
     "hsic",
     "kolmogorov",
+    "ksd",
     "mmd",
     "total_variation",
     "two_sample_test",

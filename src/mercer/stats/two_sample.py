@@ -87,7 +87,7 @@ def two_sample_test(
     """
     kernels = given_kernels(kernel)
     check_combine(combine)
-    _check_count(n_resamples)
+    check_count(n_resamples)
     if null not in NULLS:
         raise InputError(f"null={null!r}: give one of {', '.join(map(repr, NULLS))}.")
     pooled = Pooled.of(X, Y, domain_of(kernels, X))
@@ -106,7 +106,7 @@ def two_sample_test(
     shift = near_means(A)
     sums = pair_sums(chosen, pooled.points, A - shift, memory_budget=memory_budget)
     result = _combined(combine, chosen, unbiased(sums, A, shift), sums, min(pooled.m, pooled.n))
-    how = f"MMD of {_kernels(chosen, combine)}, {A.shape[1] - 1:,} permutations{exchanged}"
+    how = f"MMD of {kernel_words(chosen, combine)}, {A.shape[1] - 1:,} permutations{exchanged}"
     return _result(pooled, chosen, result, how)
 
 
@@ -216,7 +216,8 @@ def _combined(combine: str, kernels: Sequence[Kernel], statistics: Tensor, sums:
     return joint, findings(kernels, statistics[:, 0], each, joint.weights)
 
 
-def _kernels(kernels: Sequence[Kernel], combine: str) -> str:
+def kernel_words(kernels: Sequence[Kernel], combine: str) -> str:
+    """The kernels of a test in words."""
     if len(kernels) == 1:
         return repr(kernels[0].rounded()) if len(repr(kernels[0])) < 100 else f"one {type(kernels[0]).__name__} kernel"
     return f"{len(kernels)} kernels, {COMBINED[combine]}"
@@ -258,7 +259,7 @@ def _by_signs(
     W = torch.cat([torch.ones(n, 1), signs(n, count, seed, flip)], 1)
     sums = pair_sums(kernels, pooled.points, torch.cat([W, -W]), memory_budget=memory)
     statistics = sums.forms / (n * (n - 1))
-    how = f"MMD of {_kernels(kernels, combine)}, wild bootstrap of {count:,}"
+    how = f"MMD of {kernel_words(kernels, combine)}, wild bootstrap of {count:,}"
     return _result(pooled, kernels, _combined(combine, kernels, statistics, sums, n), how)
 
 
@@ -285,7 +286,7 @@ def _by_gamma(kernels: Sequence[Kernel], pooled: Pooled, memory: Any) -> TwoSamp
         sums.rows[0] + diagonal, float(sums.squares[0]) + float(diagonal @ diagonal), diagonal
     )
     p = float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean)) if variance > 0 else 1.0
-    how = f"MMD of {_kernels(kernels, '')}, gamma approximation"
+    how = f"MMD of {kernel_words(kernels, '')}, gamma approximation"
     return TwoSampleResult(statistic, p, np.empty(0), how, findings(kernels, [statistic], [p], [1.0]), pooled=pooled)
 
 
@@ -306,7 +307,7 @@ def _asymptotic(
     if len(kernels) != 1:
         raise InputError(f'estimator={estimator!r} needs one kernel, such as kernel="median".')
     estimate = ESTIMATES[estimator](kernels[0], shuffled(pooled, seed), block_size, budget, seed, memory)
-    how = f"{estimator} MMD of {_kernels(kernels, '')}, normal approximation"
+    how = f"{estimator} MMD of {kernel_words(kernels, '')}, normal approximation"
     return normal_result(estimate, kernels[0], pooled, how)
 
 
@@ -317,6 +318,7 @@ def normal_result(estimate: Estimate, kernel: Kernel, pooled: Pooled, how: str) 
     return TwoSampleResult(z, p, np.empty(0), how, findings([kernel], [z], [p], [1.0]), pooled=pooled)
 
 
-def _check_count(n_resamples: Any) -> None:
+def check_count(n_resamples: Any) -> None:
+    """An error for what is no number of resamples."""
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
         raise InputError(f"n_resamples={n_resamples!r}: must be an integer >= 1.")
