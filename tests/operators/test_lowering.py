@@ -30,7 +30,7 @@ def test_the_product_of_a_gaussian_is_its_exponent() -> None:
 def test_the_root_of_a_matern_takes_its_constant_inside() -> None:
     plan = plan_of(Matern(1.5))
     assert plan.factors[0] == pytest.approx(3.0)
-    assert ops(plan) == ["input", "sqrt", "add", "mul", "exp", "mul"]
+    assert ops(plan) == ["input", "sqrt", "mul", "exp", "addcmul"]
     assert plan.nonnegative == {0}
 
 

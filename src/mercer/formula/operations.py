@@ -231,6 +231,20 @@ OPERATIONS: dict[str, Operation] = {
         slopes=lambda steps, value, *_: (value,),
         fused=lambda text, a: text.exp(a),
     ),
+    "exp2": Operation(
+        number=lambda a: 2.0**a,
+        tensor=torch.exp2,
+        write=torch.exp2,
+        slopes=lambda steps, value, *_: (steps.mul(steps.constant(math.log(2.0)), value),),
+    ),
+    "log2": Operation(
+        number=lambda a: math.log2(a) if a > 0 else -math.inf,
+        tensor=torch.log2,
+        write=torch.log2,
+        slopes=lambda steps, _, args, __: (
+            steps.mul(steps.constant(1.0 / math.log(2.0)), steps.put("safe_pow", args[0], value=-1.0)),
+        ),
+    ),
     "sqrt": Operation(
         number=math.sqrt,
         tensor=_root,

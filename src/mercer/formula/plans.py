@@ -52,13 +52,15 @@ class Plan:
     """Instructions for one tile, the last of which is the kernel's value.
 
     `factors` multiply the program's inputs: they were taken out of the formula so that the back end can put them
-    into its matrix product. `nonnegative` are the inputs that a rounding error must not make negative.
+    into its matrix product. `nonnegative` are the inputs that a rounding error must not make negative, `rooted` those
+    of which only the root is used.
     """
 
     instructions: tuple[Instruction, ...]
     n_buffers: int
     factors: dict[int, Any]
     nonnegative: frozenset[int]
+    rooted: frozenset[int] = frozenset()
 
     def filled_in(self, constants: Sequence[float]) -> Plan:
         """With the constants of a program of the same shape."""
@@ -84,8 +86,10 @@ class Plans:
 _kept: OrderedDict[Any, list[tuple[list[Question], Plans]]] = OrderedDict()
 
 
-def plans(program: Program, *, one_sample: bool) -> Plans:
+def plans(program: Program, *, one_sample: bool, spelling: type[Builder] = Builder) -> Plans:
     """The plans of a program; those of an equal shape are used again if they are right for its constants.
+
+    `spelling` writes the formula down for a kind of processor: see `mercer.formula.spelling`.
 
     >>> from mercer.core.arrays import as_points
     >>> from mercer.kernels import Gaussian
@@ -93,35 +97,37 @@ def plans(program: Program, *, one_sample: bool) -> Plans:
     >>> [step.op for step in plan.instructions], plan.n_buffers, plan.factors
     (['input', 'exp'], 1, {0: -0.5})
     """
-    key, constants = (program.shape, one_sample), program.constants
+    key, constants = (program.shape, one_sample, spelling), program.constants
     known = _kept.setdefault(key, [])
     _kept.move_to_end(key)
     if len(_kept) > MOST_SHAPES:
         _kept.popitem(last=False)
     found = next((plans for asked, plans in known if same_answers(asked, constants)), None)
     if found is None:
-        asked, found = lower(program, one_sample=one_sample)
+        asked, found = lower(program, one_sample=one_sample, spelling=spelling)
         known.append((asked, found))
     on = found.on_diagonal.filled_in(constants)
     return Plans(on, on if found.off_diagonal is found.on_diagonal else found.off_diagonal.filled_in(constants))
 
 
-def lower(program: Program, *, one_sample: bool) -> tuple[list[Question], Plans]:
+def lower(program: Program, *, one_sample: bool, spelling: type[Builder] = Builder) -> tuple[list[Question], Plans]:
     """Plans whose numbers are rules for constants, and what was asked about these."""
     asked: list[Question] = []
-    on = _lowered(program, asked, same=one_sample)
-    return asked, Plans(on, _lowered(program, asked, same=False, factors=on.factors) if one_sample else on)
+    on = _lowered(program, spelling(asked=asked), same=one_sample)
+    if not one_sample:
+        return asked, Plans(on, on)
+    return asked, Plans(on, _lowered(program, spelling(asked=asked), same=False, factors=on.factors))
 
 
-def _lowered(program: Program, asked: list[Question], *, same: bool, factors: dict[int, Any] | None = None) -> Plan:
-    builder, result = rewritten(program, reduction(program, same=same), Builder(asked=asked))
+def _lowered(program: Program, builder: Builder, *, same: bool, factors: dict[int, Any] | None = None) -> Plan:
+    builder, result = rewritten(program, reduction(program, same=same), builder)
     nodes = _nodes(program, builder, result)
     if factors is None:
         factors = _common_factors(nodes, program)
     last = _without_factors(nodes, nodes[-1], factors)
     nodes = _reachable(_fused(_reachable(nodes, last)), last)
     instructions, n_buffers = _allocated(nodes)
-    return Plan(instructions, n_buffers, factors, _nonnegative(nodes))
+    return Plan(instructions, n_buffers, factors, _nonnegative(nodes), _rooted(nodes))
 
 
 def _nodes(program: Program, builder: Builder, result: int) -> list[Node]:
@@ -226,9 +232,11 @@ def _without_factors(nodes: list[Node], result: Node, factors: dict[int, Any]) -
 
 
 def _fused(nodes: list[Node]) -> list[Node]:
-    """Write y + c * x, where c * x is used only there, as one step."""
+    """Write y + c * x, and a * (1 + c * b) as a + c * a * b, as one step where its parts are used only there."""
     users = _users(nodes)
     for node in nodes:
+        if node.op == "mul":
+            _fuse_product(node, users)
         if node.op != "add":
             continue
         for x, y in (node.args, node.args[::-1]):
@@ -240,11 +248,23 @@ def _fused(nodes: list[Node]) -> list[Node]:
     return nodes
 
 
+def _fuse_product(node: Node, users: dict[Node, list[Node]]) -> None:
+    for a, rest in (node.args, node.args[::-1]):
+        if not (isinstance(a, Node) and isinstance(rest, Node) and rest.op == "add" and len(users[rest]) == 1):
+            continue
+        b, one = rest.args
+        if isinstance(b, Node) and isinstance(one, Number) and one.is_(1.0):
+            inner = b.args[0] if b.op == "mul" and isinstance(b.args[1], Number) and len(users[b]) == 1 else b
+            node.op, node.args = "addcmul", (a, a, inner)
+            node.value = 1.0 if inner is b else b.args[1]
+            return
+
+
 def _nonnegative(nodes: list[Node]) -> frozenset[int]:
-    """All inputs but those used only as exp(s) and s + c with c >= 1, which rounding below zero does not harm."""
+    """All inputs but those used only as exp(s), 2^s and s + c with c >= 1, which rounding below zero does not harm."""
 
     def harmless(user: Node) -> bool:
-        if user.op == "exp":
+        if user.op in ("exp", "exp2"):
             return True
         constant = user.args[1] if user.op == "add" else None
         return isinstance(constant, Number) and constant.holds(lambda number: number >= 1)
@@ -253,6 +273,15 @@ def _nonnegative(nodes: list[Node]) -> frozenset[int]:
         _place(node.value)
         for node, users in _users(nodes).items()
         if node.op == "input" and users and not all(harmless(user) for user in users)
+    )
+
+
+def _rooted(nodes: list[Node]) -> frozenset[int]:
+    """The inputs of which only the root is used."""
+    return frozenset(
+        _place(node.value)
+        for node, users in _users(nodes).items()
+        if node.op == "input" and users and all(user.op == "sqrt" for user in users)
     )
 
 

@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from threading import RLock
 
 import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.threads import side_by_side
 from mercer.formula.plans import Plan
 from mercer.formula.symbols import Program, Statistic
-from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM, l1_distances, mend_near_pairs
+from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM, l1_distances
 from mercer.kernels.pair import as_scale, row_values, vectors
 
 CHUNK_CELLS = 2**17
 """Numbers folded at a time: temporary copies stay in the caches."""
 FIRST_ROWS = 128
 """Rows folded to see what they become."""
+PAIRS_BYTES = 2**18
+"""Memory for the differences of near pairs that are taken at a time."""
+FEW_NUMBERS = 2**18
+"""Numbers of a sample that one thread folds as quickly as several."""
+
+_one_at_a_time = RLock()
+"""Functions of users may not be made for several threads."""
+
+Places = tuple[Tensor, Tensor]
 
 
 class TileInput(ABC):
@@ -42,9 +53,14 @@ class TileInput(ABC):
         self.dtype = dtype
 
     def rows(self, points: Points) -> Tensor:
-        for warp in self.statistic.warps:
-            points = warp(points)
-        return vectors(points)
+        return vectors(self.warped(points))
+
+    def warped(self, points: Points) -> Points:
+        if self.statistic.warps:
+            with _one_at_a_time:
+                for warp in self.statistic.warps:
+                    points = warp(points)
+        return points
 
     @abstractmethod
     def left(self, points: Points) -> Tensor:
@@ -54,19 +70,27 @@ class TileInput(ABC):
     def right(self, points: Points) -> Tensor:
         """The operand of rows of z."""
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
-        """Write the statistic to `out`; `wide` is a float64 tile to work in where `dtype` is wider than `out`."""
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
+        """Write the statistic to `out`; `right` has a column for each row of z.
+
+        `wide` is a float64 tile to work in where `dtype` is wider than `out`; `same` are the places where both rows are
+        the same row of one sample.
+        """
         raise NotImplementedError(f"{type(self).__name__} is a vector")
+
+    def set_same(self, tile: Tensor, same: Places | None) -> None:
+        if same is not None and self.at_same is not None:
+            tile[same] = self.at_same
 
 
 class EndValues(TileInput):
     """A function of x alone or of z alone."""
 
     def left(self, points: Points) -> Tensor:
-        for warp in self.statistic.warps:
-            points = warp(points)
+        points = self.warped(points)
         assert self.statistic.function is not None
-        return row_values(self.statistic.function, points).unsqueeze(1)
+        with _one_at_a_time:
+            return row_values(self.statistic.function, points).unsqueeze(1)
 
     right = left
 
@@ -82,8 +106,9 @@ class Same(TileInput):
 
     right = left
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
         out.zero_()
+        self.set_same(out, same)
 
 
 class Inner(TileInput):
@@ -104,9 +129,9 @@ class Inner(TileInput):
     def right(self, points: Points) -> Tensor:
         return self.rows(points).to(self.dtype)
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
         tile = out if wide is None or self.dtype == out.dtype else wide
-        torch.mm(left, right.T, out=tile)
+        torch.mm(left, right, out=tile)
         if tile is not out:
             out.copy_(tile)
 
@@ -136,8 +161,9 @@ class L1Distance(TileInput):
 
     right = left
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
-        out.copy_(l1_distances(left, right).mul_(self.scale))
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
+        out.copy_(l1_distances(left, right.T).mul_(self.scale))
+        self.set_same(out, same)
 
 
 class SquaredDistance(TileInput):
@@ -145,7 +171,8 @@ class SquaredDistance(TileInput):
 
     The squared radius R2 of the scaled data decides: float32 up to `FOLD_RADIUS`, above it the product is done in
     float64. `exact` takes near-coincident pairs again from differences, `nonnegative` removes
-    rounding of distances below zero, which is above zero where the factor is negative.
+    rounding of distances below zero, which is above zero where the factor is negative. `rooted` says that only the root
+    is used.
     """
 
     at_same: float | None = 0.0
@@ -160,6 +187,7 @@ class SquaredDistance(TileInput):
         *,
         exact: bool,
         nonnegative: bool,
+        rooted: bool = False,
     ) -> None:
         super().__init__(statistic, dtype)
         samples = (x,) if x is z else (x, z)
@@ -181,10 +209,11 @@ class SquaredDistance(TileInput):
             self.dtype = torch.float64
             self.note = f"float64 product: R2 = {radius:.4g} > {FOLD_RADIUS:g}"
         self.exact = (exact and nonnegative) or radius > MEND_RADIUS
+        self.rooted, self.far = rooted, min(largest, FOLD_RADIUS * abs(factor))
         self.near = NEAR[self.dtype] * largest
         most = ROOM * torch.finfo(dtype).max
         self.most = most if largest > most / 4 else None
-        self.temporary_bytes = 10 + self.dtype.itemsize if self.exact else 0
+        self.temporary_bytes = 6 + 2 * self.dtype.itemsize if self.exact else 0
 
     def left(self, points: Points) -> Tensor:
         operand, norms = self._folded(points, -2.0 * self.sign)
@@ -196,17 +225,18 @@ class SquaredDistance(TileInput):
         operand[:, self.n_columns], operand[:, self.n_columns + 1] = 1.0, norms
         return operand
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
         tile = out if wide is None or self.dtype == out.dtype else wide
-        torch.mm(left, right.T, out=tile)
+        torch.mm(left, right, out=tile)
         if self.exact:
-            self._mend(left, right, tile)
+            self._mend(left, right, tile, same)
         elif self.nonnegative and self.sign > 0:
             tile.clamp_(min=0.0)
         elif self.nonnegative:
             tile.clamp_(max=0.0)
         if self.most is not None:
             tile.clamp_(-self.most, self.most)
+        self.set_same(tile, same)
         if tile is not out:
             out.copy_(tile)
 
@@ -216,16 +246,43 @@ class SquaredDistance(TileInput):
     def _median(self, rows: Tensor) -> Tensor:
         return rows.median(0).values
 
-    def _mend(self, left: Tensor, right: Tensor, tile: Tensor) -> None:
+    def _mend(self, left: Tensor, right: Tensor, tile: Tensor, same: Places | None) -> None:
+        """Take the pairs that nearly coincide again from differences; they are looked for row by row."""
+        a, b = left[:, : self.n_columns], right[: self.n_columns]
         if self.near == math.inf:
-            tile.nan_to_num_(nan=0.0)
-        if self.sign < 0:
-            tile.neg_()
-        if float(tile.amin()) <= self.near:
-            a, b = left[:, : self.n_columns] * (-0.5 * self.sign), right[:, : self.n_columns]
-            mend_near_pairs(tile, a, b, self.near)
-        if self.sign < 0:
-            tile.neg_()
+            self._from_differences(a, b, tile)
+            return
+        if same is not None and self.at_same is not None:
+            tile[same] = self.sign * math.inf
+        smallest = tile.amin(1) if self.sign > 0 else tile.amax(1).neg_()
+        limit = self._limit(left[:, self.n_columns].abs())
+        found = smallest <= limit
+        if not found.any():
+            return
+        rows = found.nonzero()[:, 0]
+        near = tile[rows].mul_(self.sign) <= limit[rows].unsqueeze(1)
+        if 4 * int(near.count_nonzero()) > tile.numel():
+            self._from_differences(a, b, tile)
+            return
+        places = near.nonzero()
+        chunk = max(1, PAIRS_BYTES // (self.n_columns * tile.element_size()))
+        for place in places.split(chunk):
+            i, j = rows[place[:, 0]], place[:, 1]
+            difference = a[i].mul_(-0.5 * self.sign).sub_(b[:, j].T)
+            tile[i, j] = difference.square_().sum(1).mul_(self.sign)
+
+    def _limit(self, lengths: Tensor) -> Tensor:
+        """The squared distance up to which pairs are taken again, for rows by their squared lengths.
+
+        Rounding is of the order of the squared length, so that this share of it keeps the relative error. Where only
+        the root is needed, all rows may have the error of the root that the longest ones have.
+        """
+        limit = lengths * NEAR[self.dtype]
+        return limit.mul_((lengths / self.far).clamp_(max=1.0)) if self.rooted else limit
+
+    def _from_differences(self, a: Tensor, b: Tensor, tile: Tensor) -> None:
+        plain = (a * (-0.5 * self.sign)).nan_to_num_(nan=0.0)
+        tile.copy_(torch.cdist(plain, b.T, compute_mode="donot_use_mm_for_euclid_dist").square_().mul_(self.sign))
 
     def _folded(self, points: Points, factor: float = 1.0) -> tuple[Tensor, Tensor]:
         """The scaled rows times a factor, followed by two empty columns, and their squared norms, summed in float64.
@@ -240,8 +297,12 @@ class SquaredDistance(TileInput):
 
     def _radius(self, points: Points) -> float:
         """The largest squared norm of the scaled rows."""
-        chunks = (self.rows(chunk) for chunk in row_chunks(points, self.n_columns))
-        return max((float(self._norms(rows).amax().square()) for rows in chunks), default=0.0)
+
+        def largest(chunk: Points) -> float:
+            return float(self._norms(self.rows(chunk)).amax().square())
+
+        chunks = row_chunks(points, self.n_columns)
+        return max(side_by_side(chunks, lambda: largest, _threads(points, self.n_columns)), default=0.0)
 
     def _norms(self, rows: Tensor) -> Tensor:
         return torch.linalg.vector_norm((rows - self.centre).mul_(self.scale), dim=1)
@@ -279,13 +340,14 @@ class LineDistance(TileInput):
 
     right = left
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> None:
-        torch.sub(left, right.T, out=out)
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
+        torch.sub(left, right, out=out)
         out.mul_(self.scale).square_()
         if self.most is not None:
             out.clamp_(max=self.most)
         if self.sign < 0:
             out.neg_()
+        self.set_same(out, same)
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -301,13 +363,14 @@ def tile_inputs(program: Program, plan: Plan, x: Points, z: Points, dtype: torch
 def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtype: torch.dtype) -> TileInput:
     statistic, factor = program.inputs[i], plan.factors.get(i, 1.0)
     if statistic.kind == "squared_distance":
-        flags = {"exact": i in program.exact, "nonnegative": i in plan.nonnegative}
+        flags = {"exact": i in program.exact, "nonnegative": i in plan.nonnegative, "rooted": i in plan.rooted}
         folded = SquaredDistance(statistic, dtype, x, z, factor, **flags)
         if folded.n_columns == 1 and (folded.exact or folded.dtype != dtype):
             return LineDistance(statistic, dtype, folded)
         return folded
     if statistic.kind == "squared_sum":
-        return SquaredSum(statistic, dtype, x, z, factor, exact=True, nonnegative=True)
+        rooted = i in plan.rooted
+        return SquaredSum(statistic, dtype, x, z, factor, exact=True, nonnegative=True, rooted=rooted)
     if statistic.kind == "l1_distance":
         return L1Distance(statistic, dtype, _spread(x, 2))
     if statistic.kind == "inner":
@@ -321,18 +384,29 @@ def operand_of_all(build: Callable[[Points], Tensor], points: Points) -> Tensor:
     if len(first) == len(points):
         return first
     operand = first.new_empty(len(points), first.shape[1])
-    start = 0
-    for chunk in row_chunks(points, first.shape[1]):
-        operand[start : start + len(chunk)] = build(chunk)
-        start += len(chunk)
+    places = _chunks(len(points), first.shape[1])
+
+    def fill(place: slice) -> None:
+        operand[place] = build(points.take(place))
+
+    side_by_side(places, lambda: fill, _threads(points, first.shape[1]))
     return operand
 
 
-def row_chunks(points: Points, n_columns: int) -> Iterator[Points]:
+def row_chunks(points: Points, n_columns: int) -> list[Points]:
     """The rows in order, a cache-sized block at a time."""
+    return [points.take(place) for place in _chunks(len(points), n_columns)]
+
+
+def _chunks(n: int, n_columns: int) -> list[slice]:
     step = max(1, CHUNK_CELLS // max(1, n_columns))
-    for start in range(0, len(points), step):
-        yield points.take(slice(start, start + step))
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def _threads(points: Points, n_columns: int) -> int:
+    """How many threads fold the rows of a sample."""
+    on_cpu = points.is_tensor and points.values.device.type == "cpu"
+    return torch.get_num_threads() if on_cpu and len(points) * n_columns >= FEW_NUMBERS else 1
 
 
 def _spread(points: Points, rows: int = 1024) -> Points:

@@ -4,28 +4,44 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from mercer.core.blocks import new_matrix
 from mercer.core.memory import readable, require
+from mercer.core.threads import side_by_side
+from mercer.operators.backends import costs
 from mercer.operators.backends.precision import full_precision
+from mercer.operators.backends.sums import TILES_AT_ONCE, Sum, few_columns, zeros_by_columns
 
+P = TypeVar("P")
+R = TypeVar("R")
 Rows = slice | Tensor
 Strip = Callable[[slice], Tensor]
 """Gives the tile of some fixed rows and the columns asked for; the next call may overwrite it."""
 
-TILE_BYTES = 2**22
-"""Size of a tile on a CPU: small enough for the caches, large enough that torch's threads are worth their meeting."""
+TILE_BYTES: int | None = None
+"""Size of a tile on a CPU; None for what suits the processor."""
 GPU_BYTES = 2**27
 LEAST_BYTES = 2**14
+STEP = 32
+"""Rows and columns of tiles are multiples of it."""
 LEFT_STRIPS = 16
-"""Strips of rows whose operands are made together."""
+"""Strips of rows whose operands are made together, at most."""
+THREADED_CELLS = 2**18
+"""Cells of a matrix from which on threads are worth their meeting."""
+LEAST_PARTS = 4
+"""Parts of a product for each thread, so that all are busy to the end."""
+SQUARES = 16
+"""Into how many blocks of rows, and of columns, a symmetric matrix is cut at most. They do not depend on the number of
+threads, and neither do the sums."""
+MOST_MIRRORED = 32
+"""Columns of V up to which tiles of a symmetric matrix are used twice: with more, the products take the time."""
 TRIANGLE_BLOCKS, LEAST_WIDTH = 4, 48
 """Into how many blocks of columns a triangular factor is cut, and how wide they are at least: fewer keep no core busy.
 Widths are multiples of 24, the columns that a CPU's product takes at a time."""
@@ -35,16 +51,28 @@ FOLDING_BYTES = 2**21
 
 @dataclass(frozen=True)
 class Layout:
-    """How a product is cut: into tiles of rows x columns.
+    """How a product is cut: into tiles of rows x columns, by so many threads.
 
     `keep` holds the operands of all columns, else they are made again for each tile; `mirror` uses each tile of a
-    symmetric matrix twice.
+    symmetric matrix twice. Operands are made for `ahead` rows at once.
     """
 
     rows: int
     columns: int
     keep: bool
     mirror: bool = False
+    threads: int = 1
+    ahead: int = 0
+
+
+@dataclass(frozen=True)
+class Square:
+    """Some rows and columns of a symmetric matrix, on its diagonal or right of it, and their numbers as blocks."""
+
+    i: int
+    j: int
+    rows: slice
+    columns: slice
 
 
 class Tiles(ABC):
@@ -55,6 +83,10 @@ class Tiles(ABC):
     """Working memory for each cell of a tile."""
     row_bytes = 0
     """Memory of the operands of one row, or of one column."""
+    buffer_bytes = 0
+    """Bytes of the buffers for each cell; 0 for those of one value."""
+    on_threads = False
+    """Whether several threads may evaluate tiles."""
 
     def __init__(self, shape: tuple[int, int], dtype: torch.dtype, device: torch.device, *, one_sample: bool) -> None:
         self.shape, self.dtype, self.device, self.one_sample = shape, dtype, device, one_sample
@@ -78,17 +110,26 @@ class Tiles(ABC):
     def quadratic(self, U: Tensor, V: Tensor, budget: int) -> Tensor:
         """u_b^T K v_b in float64 for the columns of U (n, B) and V (m, B), strip by strip."""
         layout = self._layout(V.shape[1], budget)
-        total = torch.zeros(V.shape[1], dtype=torch.float64, device=self.device)
         twice = self.one_sample and U is V
-        with self._evaluating(layout) as strip_of:
-            for rows in slices(0, self.shape[0], layout.rows):
+
+        def tools() -> Callable[[slice], Tensor]:
+            strip_of = self.strips(layout)
+
+            def part(rows: slice) -> Tensor:
                 strip = strip_of(rows)
+                total = torch.zeros(V.shape[1], dtype=torch.float64, device=self.device)
                 for columns in slices(rows.start if twice else 0, self.shape[1], layout.columns):
                     tile = strip(columns)
                     if twice:  # what lies right of the square on the diagonal stands for its mirror image too
                         tile[:, max(0, rows.stop - columns.start) :] *= 2.0
                     total += (U[rows].double() * (tile @ V[columns])).sum(0)
-        return total
+                return total
+
+            return part
+
+        parts = self._over(list(slices(0, self.shape[0], layout.rows)), tools, layout)
+        zero = torch.zeros(V.shape[1], dtype=torch.float64, device=self.device)
+        return torch.stack([zero, *parts]).sum(0)
 
     def gradients(self, V: Tensor, W: Tensor) -> tuple[Tensor, Tensor] | None:
         """Derivatives of sum(W * (K V)) by x and by z, where the back end has a way of its own."""
@@ -98,13 +139,16 @@ class Tiles(ABC):
         """The product of the rows of K at `index` with V of shape (m,) or (m, t)."""
         layout = self._layout(V[:1].numel(), budget)
         out = V.new_empty(len(index), *V.shape[1:])
-        with self._evaluating(layout) as strip_of:
-            for part in slices(0, len(index), layout.rows):
-                strip = strip_of(index[part])
-                total = torch.zeros_like(out[part], dtype=torch.float64)
-                for columns in slices(0, self.shape[1], layout.columns):
-                    total += strip(columns) @ V[columns]
-                out[part] = total
+
+        def tools() -> Callable[[slice], None]:
+            strip_of = self.strips(layout)
+
+            def part(rows: slice) -> None:
+                self._strip_product(strip_of(index[rows]), V, out[rows], layout)
+
+            return part
+
+        self._over(list(slices(0, len(index), layout.rows)), tools, layout)
         return out
 
     def write_rows(self, index: Tensor, out: Tensor, budget: int) -> None:
@@ -113,66 +157,140 @@ class Tiles(ABC):
         if layout.keep and 0 < len(index) < layout.rows:
             wide = layout.rows * layout.columns // len(index)
             layout = replace(layout, rows=len(index), columns=min(self.shape[1], wide))
-        with self._evaluating(layout) as strip_of:
-            for part in slices(0, len(index), layout.rows):
-                strip = strip_of(index[part])
-                for columns in slices(0, self.shape[1], layout.columns):
-                    out[part, columns] = strip(columns)
+
+        def tools() -> Callable[[tuple[slice, slice]], None]:
+            strip_of = self.strips(layout)
+
+            def part(places: tuple[slice, slice]) -> None:
+                rows, some = places
+                strip = strip_of(index[rows])
+                for columns in slices(some.start, some.stop, layout.columns):
+                    out[rows, columns] = strip(columns)
+
+            return part
+
+        width = self.shape[1] if len(index) > layout.rows else layout.columns
+        parts = [(a, b) for a in slices(0, len(index), layout.rows) for b in slices(0, self.shape[1], width)]
+        self._over(parts, tools, layout)
 
     def write_dense(self, out: Tensor, budget: int) -> None:
         """Write K to `out`; for one sample the part below the diagonal mirrors the part above it."""
         layout = self._layout(0, budget)
-        with self._evaluating(layout) as strip_of:
-            for rows in slices(0, self.shape[0], layout.rows):
-                strip = strip_of(rows)
-                for columns in slices(rows.start if self.one_sample else 0, self.shape[1], layout.columns):
-                    tile = out[rows, columns] = strip(columns)
-                    if self.one_sample:
-                        out[columns, rows] = tile.T
-                if self.one_sample:
-                    square = out[rows, rows]
-                    square.copy_(square.triu() + square.triu(1).T)
+
+        def tools() -> Callable[[Square], None]:
+            strip_of = self.strips(layout)
+
+            def part(square: Square) -> None:
+                for rows in slices(square.rows.start, square.rows.stop, layout.rows):
+                    strip = strip_of(rows)
+                    first = max(rows.start, square.columns.start) if self.one_sample else square.columns.start
+                    for columns in slices(first, square.columns.stop, layout.columns):
+                        tile = out[rows, columns] = strip(columns)
+                        if self.one_sample:
+                            out[columns, rows] = tile.T
+                    if self.one_sample and square.i == square.j:
+                        own = out[rows, rows]
+                        own.copy_(own.triu() + own.triu(1).T)
+
+            return part
+
+        parts = self._squares(layout) if self.one_sample else self._strips_of_parts(layout)
+        self._over(parts, tools, layout)
 
     def _plain_product(self, V: Tensor, layout: Layout) -> Tensor:
         n = self.shape[0]
         out = new_matrix(n, V.shape[1], V.dtype, V.device) if V.ndim == 2 else V.new_empty(n)
-        blocks = lower_blocks(V)
-        with self._evaluating(layout) as strip_of:
-            for rows in slices(0, self.shape[0], layout.rows):
-                strip = strip_of(rows)
-                if layout.columns == self.shape[1]:
-                    tile = strip(slice(0, layout.columns))
-                    for inner, outer in blocks:
-                        torch.matmul(tile[:, inner], V[inner][..., outer], out=out[rows][..., outer])
-                    continue
-                total = torch.zeros_like(out[rows], dtype=torch.float64)
-                for columns in slices(0, self.shape[1], layout.columns):
-                    total += strip(columns) @ V[columns]
-                out[rows] = total
+        blocks = lower_blocks(V) if layout.columns == self.shape[1] else []
+
+        def tools() -> Callable[[Square], None]:
+            strip_of = self.strips(layout)
+
+            def part(square: Square) -> None:
+                for rows in slices(square.rows.start, square.rows.stop, layout.rows):
+                    strip = strip_of(rows)
+                    if len(blocks) > 1:
+                        tile = strip(slice(0, layout.columns))
+                        for inner, outer in blocks:
+                            torch.matmul(tile[:, inner], V[inner][..., outer], out=out[rows][..., outer])
+                    else:
+                        self._strip_product(strip, V, out[rows], layout)
+
+            return part
+
+        self._over(self._strips_of_parts(layout), tools, layout)
         return out
 
-    def _mirrored_product(self, V: Tensor, layout: Layout) -> Tensor:
-        """Each tile right of the diagonal is used twice, as itself and as its mirror image below."""
-        total = torch.zeros_like(V, dtype=torch.float64)
-        with self._evaluating(layout) as strip_of:
-            for rows in slices(0, len(V), layout.rows):
-                strip = strip_of(rows)
-                for columns in slices(rows.start, len(V), layout.columns):
-                    tile = strip(columns)
-                    total[rows] += tile @ V[columns]
-                    below = slice(max(rows.stop, columns.start), columns.stop)
-                    total[below] += tile[:, below.start - columns.start :].T @ V[rows]
-        return total.to(self.dtype)
+    def _strip_product(self, strip: Strip, V: Tensor, out: Tensor, layout: Layout) -> None:
+        """The product of some rows, written to `out`."""
+        parts = list(slices(0, self.shape[1], layout.columns))
+        wide = torch.float64 if len(parts) > TILES_AT_ONCE else self.dtype
+        ready = wide == self.dtype and not few_columns(V)
+        total = out.zero_() if ready else zeros_by_columns(V, len(out), wide)[0]
+        products = Sum(total, self.dtype)
+        for columns in parts:
+            products.add(strip(columns), V[columns])
+        products.finish()
+        if not ready:
+            out.copy_(total)
 
-    @contextmanager
-    def _evaluating(self, layout: Layout) -> Iterator[Callable[[Rows], Strip]]:
+    def _mirrored_product(self, V: Tensor, layout: Layout) -> Tensor:
+        """Each tile right of the diagonal is used twice, as itself and as its mirror image below.
+
+        A square adds to the sums of its rows and to those of its columns; each square has places of its own for both.
+        """
+        parts = self._squares(layout)
+        sums = zeros_by_columns(V, len(V), torch.float64, copies=1 + parts[-1].j)
+
+        def tools() -> Callable[[Square], None]:
+            strip_of = self.strips(layout)
+
+            def part(square: Square) -> None:
+                i, j = square.rows, square.columns
+                strips = -(-(j.stop - j.start) // layout.columns) * TILES_AT_ONCE
+                below = Sum(sums[square.i][j], self.dtype, at_once=strips)
+                for rows in slices(i.start, i.stop, layout.rows):
+                    strip = strip_of(rows)
+                    beside = Sum(sums[square.j][rows], self.dtype)
+                    for columns in slices(max(rows.start, j.start), j.stop, layout.columns):
+                        tile = strip(columns)
+                        beside.add(tile, V[columns])
+                        start = max(rows.stop, columns.start)
+                        if start < columns.stop:
+                            place = slice(start - j.start, columns.stop - j.start)
+                            below.add(tile[:, start - columns.start :].T, V[rows], place)
+                    beside.finish()
+                below.finish()
+
+            return part
+
+        self._over(parts, tools, layout)
+        return sums.sum(0).to(self.dtype)
+
+    def _squares(self, layout: Layout) -> list[Square]:
+        """The squares on and right of the diagonal, a multiple of the rows of a tile wide; large ones first."""
+        edges = list(slices(0, self.shape[0], self._edge(layout)))
+        count = range(len(edges))
+        off = [Square(i, j, edges[i], edges[j]) for i in count for j in count if i < j]
+        return off + [Square(i, i, edges[i], edges[i]) for i in count]
+
+    def _edge(self, layout: Layout) -> int:
+        """The rows of a square."""
+        return layout.ahead if layout.mirror else layout.rows * LEFT_STRIPS
+
+    def _strips_of_parts(self, layout: Layout) -> list[Square]:
+        """Parts that are some strips of rows each."""
+        step = max(layout.rows, layout.ahead)
+        whole = slice(0, self.shape[1])
+        return [Square(i, -1, rows, whole) for i, rows in enumerate(slices(0, self.shape[0], step))]
+
+    def _over(self, parts: Sequence[P], tools: Callable[[], Callable[[P], R]], layout: Layout) -> list[R]:
         with torch.no_grad(), full_precision(self.device):
             self.keep(layout.keep)
-            yield self.strips(layout)
+            return side_by_side(parts, tools, layout.threads)
 
     def _layout(self, t: int, budget: int) -> Layout:
         """The fastest layout whose product with t columns stays within the budget."""
-        for layout in self._layouts():
+        for layout in self._layouts(t):
             if self._bytes(layout, t) <= budget:
                 return layout
         n, m = self.shape
@@ -184,34 +302,71 @@ class Tiles(ABC):
         require(needed, budget, f"a product of the {n:,} x {m:,} Gram matrix{columns}", advice)
         raise AssertionError("unreachable")
 
-    def _layouts(self) -> Iterator[Layout]:
+    def _layouts(self, t: int) -> Iterator[Layout]:
         """Layouts from the fastest to the smallest."""
-        size = TILE_BYTES if self.device.type == "cpu" else GPU_BYTES
-        while size >= LEAST_BYTES:
-            for keep in (True, False):
-                layout = self._cut(size // self.dtype.itemsize, keep)
-                if self.one_sample and layout.rows < self.shape[0] and self.device.type == "cpu":
-                    yield replace(layout, mirror=True)
-                yield layout
-            size //= 2
+        most = self._threads()
+        for threads in dict.fromkeys((most, 1)):
+            size = self._tile_bytes(threads)
+            while size >= LEAST_BYTES:
+                for keep in (True, False):
+                    yield from self._cuts(size, keep, threads, t)
+                size //= 2
+
+    def _cuts(self, size: int, keep: bool, threads: int, t: int) -> Iterator[Layout]:
+        n = self.shape[0]
+        layout = replace(self._cut(self._cells(size), keep), threads=threads)
+        if self.one_sample and layout.rows < n and self.on_cpu and t <= MOST_MIRRORED:
+            edge = layout.rows * -(-n // (SQUARES * layout.rows))
+            yield replace(layout, mirror=True, ahead=edge, columns=min(layout.columns, edge))
+        if threads > 1:
+            layout = replace(layout, rows=min(layout.rows, max(1, -(-n // threads))))
+        strips = -(-n // (layout.rows * threads * LEAST_PARTS))
+        yield replace(layout, ahead=layout.rows * min(max(1, strips), LEFT_STRIPS))
+
+    @property
+    def on_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    def _threads(self) -> int:
+        """How many threads evaluate tiles, each with one core; with one, torch may use all cores in each operation."""
+        many = self.on_threads and self.shape[0] * self.shape[1] >= THREADED_CELLS
+        return torch.get_num_threads() if many else 1
+
+    def _tile_bytes(self, threads: int) -> int:
+        if not self.on_cpu:
+            return GPU_BYTES
+        return TILE_BYTES or costs.tile_bytes(threads)
+
+    def _cells(self, size: int) -> int:
+        """Cells of a tile; its buffers together take at most half as much again."""
+        item = self.dtype.itemsize
+        return min(size // item, 3 * size // (2 * max(item, self.buffer_bytes)))
 
     def _cut(self, cells: int, keep: bool) -> Layout:
         """Tiles of so many cells, wider than high: few rows at a time need few operands made."""
         n, m = max(1, self.shape[0]), max(1, self.shape[1])
         columns = min(m, max(2 * math.isqrt(cells), cells // n))
-        return Layout(min(max(1, cells // columns), n), columns, keep)
+        if self.on_cpu:
+            columns = min(m, max(math.isqrt(2 * cells), cells // n))
+            columns = min(m, rounded(-(-m // -(-m // columns))))  # tiles of about the same width
+        rows = max(1, cells // columns)
+        return Layout(min(rows if rows < STEP else rows // STEP * STEP, n), columns, keep)
 
     def _bytes(self, layout: Layout, t: int) -> int:
         """Memory a product with t columns allocates at its peak."""
         n, m = self.shape
         item = self.dtype.itemsize
-        sums = n * t * (item + 8) if layout.mirror else n * t * item
+        sums = n * t * item
+        if layout.mirror:
+            sums += n * t * (8 * (2 + -(-n // layout.ahead)) + 2 * item)
         tile = layout.rows * layout.columns * self.cell_bytes
-        vectors = (layout.rows * (8 + item) + layout.columns * item) * t
-        block = min(n, LEFT_STRIPS * layout.rows)
+        vectors = (layout.rows * (8 + 2 * item) + layout.columns * item) * t
+        if layout.mirror:
+            vectors += layout.ahead * item * t
+        block = min(n, max(layout.ahead, layout.rows))
         made = block if layout.keep else block + layout.columns
         kept = m * self.row_bytes + FOLDING_BYTES if layout.keep else 0
-        return sums + kept + tile + vectors + 4 * made * self.row_bytes
+        return sums + kept + layout.threads * (tile + vectors + 4 * made * self.row_bytes)
 
 
 def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:
@@ -230,6 +385,15 @@ def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:
         if not any(bool(V[: inner.start, outer].any()) for inner, outer in blocks):
             return blocks
     return [(slice(None), slice(None))]
+
+
+def rounded(width: int) -> int:
+    """The next multiple of what a product takes at a time.
+
+    >>> rounded(500), rounded(512), rounded(1)
+    (512, 512, 32)
+    """
+    return -(-width // STEP) * STEP
 
 
 def slices(start: int, stop: int, step: int) -> Iterator[slice]:

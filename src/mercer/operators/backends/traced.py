@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.formula.operations import operation
 from mercer.formula.plans import plans
+from mercer.formula.simplify import Builder
+from mercer.formula.spelling import InBaseTwo, InVectors
 from mercer.formula.symbols import Program
+from mercer.operators.backends.costs import costs
 from mercer.operators.backends.statistics import operand_of_all, tile_inputs
-from mercer.operators.backends.tiles import LEFT_STRIPS, Layout, Rows, Strip, Tiles
-
-Places = tuple[Tensor, Tensor]
+from mercer.operators.backends.steps import Places, Steps
+from mercer.operators.backends.tiles import Layout, Rows, Strip, Tiles
 
 BESSEL_BYTES = 72
 """Temporaries of the Bessel function, for each cell."""
@@ -28,13 +28,16 @@ class TracedTiles(Tiles):
     def __init__(self, program: Program, x: Points, z: Points, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__((len(x), len(z)), dtype, device, one_sample=z is x)
         self.program, self.x, self.z = program, x, z
-        found = plans(program, one_sample=self.one_sample)
+        found = plans(program, one_sample=self.one_sample, spelling=spelling(device))
         self.on_diagonal, self.off_diagonal = found.on_diagonal, found.off_diagonal
         self.inputs = tile_inputs(program, self.on_diagonal, x, z, dtype)
         self.kept: list[Tensor] | None = None
         self.needs_wide = any(source.dtype != dtype for source in self.inputs)
         self.row_bytes = sum(source.width * source.dtype.itemsize for source in self.inputs)
+        self.n_buffers = max(self.on_diagonal.n_buffers, self.off_diagonal.n_buffers)
+        self.buffer_bytes = self.n_buffers * dtype.itemsize + 8 * self.needs_wide
         self.cell_bytes = self._cell_bytes()
+        self.on_threads = device.type == "cpu"
         self.notes = tuple(dict.fromkeys(source.note for source in self.inputs if source.note)) or ("values of rows",)
 
     def transposed(self) -> TracedTiles:
@@ -52,19 +55,21 @@ class TracedTiles(Tiles):
         buffers = self._buffers(layout.rows * layout.columns)
 
         @cache
-        def tiles(n_rows: int, n_columns: int) -> list[Tensor]:
-            return [buffer[: n_rows * n_columns].view(n_rows, n_columns) for buffer in buffers]
+        def steps(n_rows: int, n_columns: int, on_diagonal: bool) -> Steps:
+            plan = self.on_diagonal if on_diagonal else self.off_diagonal
+            tiles = [buffer[: n_rows * n_columns].view(n_rows, n_columns) for buffer in buffers]
+            return Steps(self.program, plan, self.inputs, tiles, tiles[-1] if self.needs_wide else None)
 
         def made(start: int, stop: int) -> list[Tensor]:
             points = self.z.take(slice(start, stop))
-            return [source.right(points) for source in self.inputs]
+            return [source.right(points).T for source in self.inputs]
 
         @cache
         def kept(start: int, stop: int) -> list[Tensor]:
-            return [operand[start:stop] for operand in self.kept or ()]
+            return [operand[start:stop].T for operand in self.kept or ()]
 
         right = kept if layout.keep else made
-        left_of = self._left_operands(LEFT_STRIPS * layout.rows)
+        left_of = self._left_operands(layout.ahead)
 
         def strip_of(rows: Rows) -> Strip:
             left = left_of(rows)
@@ -72,15 +77,15 @@ class TracedTiles(Tiles):
 
             def strip(columns: slice) -> Tensor:
                 same = coincidences(rows, columns, self.device) if self.one_sample else None
-                places = tiles(n_rows, columns.stop - columns.start)
-                return self._run(left, right(columns.start, columns.stop), places, same)
+                run = steps(n_rows, columns.stop - columns.start, same is not None)
+                return run(left, right(columns.start, columns.stop), same)
 
             return strip
 
         return strip_of
 
-    def _left_operands(self, block: int) -> Callable[[Rows], list[Tensor]]:
-        """Operands of some rows; for consecutive strips those of a whole block are made at once."""
+    def _left_operands(self, ahead: int) -> Callable[[Rows], list[Tensor]]:
+        """Operands of some rows; for consecutive strips those of `ahead` rows are made at once."""
         start, stop = 0, 0
         operands: list[Tensor] = []
 
@@ -90,55 +95,28 @@ class TracedTiles(Tiles):
                 points = self.x.take(rows)
                 return [source.left(points) for source in self.inputs]
             if not start <= rows.start < rows.stop <= stop:
-                start, stop = rows.start, min(rows.start + max(block, rows.stop - rows.start), len(self.x))
+                start, stop = rows.start, min(rows.start + max(ahead, rows.stop - rows.start), len(self.x))
                 points = self.x.take(slice(start, stop))
                 operands = [source.left(points) for source in self.inputs]
             return [operand[rows.start - start : rows.stop - start] for operand in operands]
 
         return left_of
 
-    def _run(self, left: list[Tensor], right: list[Tensor], tiles: list[Tensor], same: Places | None) -> Tensor:
-        plan = self.off_diagonal if same is None else self.on_diagonal
-        wide = tiles[-1] if self.needs_wide else None
-        values: list[Tensor] = []
-        for step in plan.instructions:
-            out = None if step.buffer is None else tiles[step.buffer]
-            if step.op != "input":
-                args = [values[arg] if isinstance(arg, int) else arg for arg in step.args]
-                values.append(apply(step.op, args, step.value, out))
-                continue
-            place = int(step.value or 0)
-            if out is None:
-                kind = self.program.inputs[place].kind
-                values.append(left[place] if kind == "left" else right[place].T)
-                continue
-            source = self.inputs[place]
-            source.fill(left[place], right[place], out, wide)
-            if same is not None and source.at_same is not None:
-                out[same] = source.at_same
-            values.append(out)
-        return values[-1]
-
     def _buffers(self, cells: int) -> list[Tensor]:
-        count = max(self.on_diagonal.n_buffers, self.off_diagonal.n_buffers)
-        dtypes = [self.dtype] * count + [torch.float64] * self.needs_wide
+        dtypes = [self.dtype] * self.n_buffers + [torch.float64] * self.needs_wide
         return [torch.empty(cells, dtype=dtype, device=self.device) for dtype in dtypes]
 
     def _cell_bytes(self) -> int:
-        buffers = max(self.on_diagonal.n_buffers, self.off_diagonal.n_buffers) * self.dtype.itemsize
         bessel = any(step.op == "matern" for step in self.on_diagonal.instructions)
         temporary = max([source.temporary_bytes for source in self.inputs] + [BESSEL_BYTES * bessel])
-        return buffers + 8 * self.needs_wide + temporary
+        return self.buffer_bytes + temporary
 
 
-def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:
-    """One instruction of a plan, written to `out`."""
-    if op == "constant":
-        assert out is not None
-        return out.fill_(value)
-    if op == "axpy":
-        return torch.add(*args, alpha=value, out=out)
-    return operation(op).into(out, *args, *(() if value is None else (value,)))
+def spelling(device: torch.device) -> type[Builder]:
+    """How formulas are written down for a device."""
+    if device.type != "cpu":
+        return Builder
+    return InBaseTwo if costs().powers_of_two else InVectors
 
 
 def coincidences(rows: Rows, columns: slice, device: torch.device) -> Places | None:

@@ -1,0 +1,116 @@
+"""Products are the same to the last bit with any number of threads, and right in each way to write a formula down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from mercer.core.arrays import as_points
+from mercer.formula.plans import plans
+from mercer.formula.spelling import InBaseTwo, InVectors
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplace, Linear, Matern, RationalQuadratic
+from mercer.operators import gram
+from mercer.operators.backends import costs, tiles
+from mercer.testing.examples import EXAMPLES
+from mercer.testing.samples import sample_for
+
+KERNELS = [
+    Gaussian(),
+    Laplace(),
+    Matern(1.5),
+    Matern(2.5),
+    RationalQuadratic(alpha=0.7),
+    Gaussian(2.0) * Laplace() + 0.3 * Matern(1.5),
+]
+
+
+def with_threads(count: int, job):
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        return job()
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.fixture
+def not_intel(monkeypatch: pytest.MonkeyPatch):
+    """The ways that are taken on processors that are not Intel's."""
+    monkeypatch.setattr(costs, "_vendor", lambda: "AuthenticAMD")
+    costs.costs.cache_clear()
+    yield
+    costs.costs.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_the_number_of_threads_changes_no_bit(kernel: Kernel, dtype: torch.dtype, monkeypatch) -> None:
+    monkeypatch.setattr(tiles, "TILE_BYTES", 2**15)
+    monkeypatch.setattr(tiles, "THREADED_CELLS", 1)
+    X = torch.randn(700, 3, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    V = torch.randn(700, 5, generator=torch.Generator().manual_seed(1), dtype=dtype)
+
+    def products() -> list[torch.Tensor]:
+        one, two = gram(kernel, X), gram(kernel, X, X[:600].clone())
+        some = torch.tensor([3, 650, 17])
+        dense = [one.dense(), two.dense(), one.rows(some)]
+        return [one @ V[:, 0], one @ V, two @ V[:600], two.T @ V[:, 0], one.quadratic(V), *dense]
+
+    alone, many = with_threads(1, products), with_threads(3, products)
+    assert all(torch.equal(a, b) for a, b in zip(alone, many, strict=True))
+
+
+@pytest.mark.parametrize("kernel", EXAMPLES, ids=repr)
+@pytest.mark.usefixtures("not_intel", "small_tiles")
+def test_products_are_right_in_the_ways_for_other_processors(kernel: Kernel) -> None:
+    rng = np.random.default_rng(0)
+    X, Z = sample_for(kernel, 45, rng), sample_for(kernel, 31, rng)
+    if not isinstance(X, np.ndarray) or kernel.domain == "matrix":
+        pytest.skip("only formulas of rows of numbers are written down")
+    kernel = mercer_resolved(kernel, X)
+    for operator, K in ((gram(kernel, X, Z), kernel(X, Z)), (gram(kernel, X), kernel(X))):
+        np.testing.assert_allclose(operator.dense(), K, rtol=0, atol=1e-12 * np.abs(K).max())
+
+
+def mercer_resolved(kernel: Kernel, X: np.ndarray) -> Kernel:
+    from mercer.kernels import resolve
+
+    return resolve(kernel, X)
+
+
+@pytest.mark.parametrize("spelling", [InVectors, InBaseTwo])
+@pytest.mark.parametrize(
+    ("kernel", "ops"),
+    [
+        (RationalQuadratic(alpha=0.7), ["input", "add", "log2", "mul", "exp2"]),
+        (RationalQuadratic(alpha=1.0), ["input", "add", "pow"]),
+        (Linear(1.0) ** 5, ["input", "add", "mul", "mul", "mul"]),
+        (ExponentialPower(power=0.5), ["input", "log2", "mul", "exp2", "mul", "exp"]),
+    ],
+)
+def test_powers_are_written_as_what_is_quick(kernel: Kernel, ops: list[str], spelling) -> None:
+    plan = plans(kernel.program(as_points([[0.0, 1.0]])), one_sample=False, spelling=spelling).off_diagonal
+    last = ["exp2"] if spelling is InBaseTwo and ops[-1] == "exp" else ops[-1:]
+    assert [step.op for step in plan.instructions] == ops[:-1] + last
+
+
+def test_the_factor_of_a_power_of_two_moves_into_the_product() -> None:
+    plan = plans(Laplace(2.0).program(as_points([[0.0]])), one_sample=False, spelling=InBaseTwo).off_diagonal
+    assert [step.op for step in plan.instructions] == ["input", "sqrt", "mul", "exp2"]
+    assert plan.rooted == {0}
+
+
+def test_each_thread_has_buffers_within_the_budget() -> None:
+    X = torch.randn(4000, 3, generator=torch.Generator().manual_seed(0))
+    operator = gram(Gaussian(), X, memory_budget="64 MiB")
+
+    def bytes_and_threads() -> tuple[int, int]:
+        layout = operator.backend._layout(1, 2**26)
+        return operator.backend._bytes(layout, 1), layout.threads
+
+    (one, _), (eight, threads) = with_threads(1, bytes_and_threads), with_threads(8, bytes_and_threads)
+    assert threads == 8
+    assert one < eight <= 2**26
+    least = with_threads(8, lambda: operator.backend._layout(1, 2**20))
+    assert operator.backend._bytes(least, 1) <= 2**20
