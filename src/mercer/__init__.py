@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import engines, kernels, losses, neural, rows, testing, theory
+    from mercer import engines, kernels, losses, neural, rows, stats, testing, theory
     from mercer.estimators.by_loss import KernelClassifier, KernelRegressor
     from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
     from mercer.estimators.rfm import RFMClassifier, RFMRegressor
@@ -44,7 +44,7 @@ _HOMES = {
     "gram": "mercer.operators",
     "load": "mercer.loading",
 }
-_ROOMS = ("engines", "kernels", "losses", "neural", "rows", "testing", "theory")
+_ROOMS = ("engines", "kernels", "losses", "neural", "rows", "stats", "testing", "theory")
 
 __all__ = [
     "GaussianProcessClassifier",
@@ -69,6 +69,7 @@ __all__ = [
     "losses",
     "neural",
     "rows",
+    "stats",
     "testing",
     "theory",
 ]

@@ -12,6 +12,8 @@ from torch import Tensor
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels.pair import as_scale
+from mercer.solvers.decompose import eigvalsh
+from mercer.solvers.factor import factorise
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +37,8 @@ class GaussianMeasure:
         m = torch.as_tensor(np.asarray(mean, dtype=np.float64)).reshape(-1)
         S = torch.as_tensor(np.asarray(covariance, dtype=np.float64))
         S = torch.diag(S) if S.ndim == 1 and len(S) == len(m) else S.reshape(len(m), len(m))
-        smallest = float(torch.linalg.eigvalsh(0.5 * (S + S.T))[0])
-        if not bool(torch.isfinite(S).all()) or smallest < -1e-10 * float(S.abs().max()):
+        smallest = float(eigvalsh(0.5 * (S + S.T), "The covariance")[0])
+        if smallest < -1e-10 * float(S.abs().max()):
             raise InputError(f"The covariance must be positive semi-definite; its smallest eigenvalue is {smallest:g}.")
         return cls(m, 0.5 * (S + S.T))
 
@@ -56,9 +58,9 @@ class GaussianMeasure:
             raise InputError(f"The distribution has {len(self.mean)} columns but the other side {difference.shape[1]}.")
         scale = as_scale(kernel.length_scale, difference)
         scale = scale if isinstance(scale, Tensor) else torch.full_like(self.mean, scale)
-        M = torch.eye(len(scale), dtype=torch.float64) + S / torch.outer(scale, scale)
-        z = difference / scale
-        return torch.exp(-0.5 * (z * torch.linalg.solve(M, z.T).T).sum(1) - 0.5 * torch.linalg.slogdet(M)[1])
+        factor = factorise(lambda: torch.eye(len(scale), dtype=torch.float64) + S / torch.outer(scale, scale))
+        z = factor.half_solve((difference / scale).T)
+        return torch.exp(-0.5 * z.square().sum(0) - 0.5 * factor.log_det())
 
 
 def _moments(distribution: Any) -> tuple[Any, Any]:
