@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -24,19 +24,19 @@ FLOATS = (torch.float32, torch.float64)
 class Points:
     """A sample: an (n, d) tensor with optional column names, or a list of any objects.
 
-    `borrowed` where the memory belongs to somebody else, who may write into it.
+    `borrowed` where the memory belongs to somebody else, who may write into it; `is_tensor` for a table of numbers.
     """
 
     values: Any
     names: tuple[str, ...] | None = None
     borrowed: bool = False
+    is_tensor: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_tensor", isinstance(self.values, Tensor))
 
     def __len__(self) -> int:
         return len(self.values)
-
-    @property
-    def is_tensor(self) -> bool:
-        return isinstance(self.values, Tensor)
 
     def take(self, index: slice | Tensor) -> Points:
         """Rows at `index`, with the same names."""

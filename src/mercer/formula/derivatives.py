@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mercer.formula.materns import with_materns
-from mercer.formula.numbers import numbers
+from mercer.formula.numbers import Ledger
 from mercer.formula.operations import operation
 from mercer.formula.simplify import Builder
 from mercer.formula.symbols import Program
@@ -61,8 +61,8 @@ def by_input(program: Program, index: int) -> Program | None:
 
 def _written(program: Program) -> tuple[Builder, list[int]]:
     """The steps as they are, nothing folded: constants are differentiated by."""
-    builder = Builder()
-    constants = iter(numbers(program.constants, builder.asked))
+    builder = Builder(Ledger(program.constants))
+    constants = iter(builder.ledger.constants())
     place: list[int] = []
     for step in program.steps:
         args = tuple(place[a] for a in step.args)

@@ -2,65 +2,91 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-Rule = Callable[[Sequence[float]], float]
-Test = Callable[[float], bool]
+Operation = Callable[..., Any]
 
 
-class Number:
-    """A value computed from a formula's constants by `rule`; answers about it are kept in `asked`.
+class Ledger:
+    """What was computed from the constants of a formula, line by line, and what was asked about it.
 
     A plan that was made with some constants is right for others as long as every question has the same answer.
 
-    >>> asked = []
-    >>> a, b = numbers([2.0, 3.0], asked)
-    >>> (a * b).value, (a * b).is_(1.0)
+    >>> ledger = Ledger([2.0, 3.0])
+    >>> a, b = ledger.constants()
+    >>> (a * b).value, (a * b).holds(operator.eq, 1.0)
     (6.0, False)
-    >>> same_answers(asked, [5.0, 1.0]), same_answers(asked, [0.5, 2.0])
-    (True, False)
+    >>> ledger.read([5.0, 1.0]), ledger.read([0.5, 2.0])
+    ([5.0, 1.0, 5.0], None)
     """
 
-    __slots__ = ("asked", "rule", "value")
+    def __init__(self, constants: Sequence[float] = ()) -> None:
+        self.n_constants = len(constants)
+        self.values: list[Any] = list(constants)
+        self.lines: list[tuple[Operation, tuple[int, ...], tuple[float, ...], bool | None]] = []
+        self.known: dict[Any, Any] = {}
 
-    def __init__(self, value: float, rule: Rule, asked: list[Question]) -> None:
-        self.value, self.rule, self.asked = value, rule, asked
+    def constants(self) -> list[Number]:
+        """A number for each constant of the formula."""
+        return [Number(self, place) for place in range(self.n_constants)]
 
-    def holds(self, test: Test) -> bool:
-        answer = test(self.value)
-        self.asked.append((self.rule, test, answer))
+    def literal(self, value: float) -> Number:
+        """A number that is part of the formula, and never changes."""
+        return self.computed(float, (), (value,))
+
+    def computed(self, operation: Operation, places: tuple[int, ...], carried: tuple[float, ...] = ()) -> Number:
+        """The number that an operation makes of those at `places` and of what it carries."""
+        key = operation, places, carried
+        if key not in self.known:
+            self.known[key] = len(self.values)
+            self.values.append(operation(*map(self.values.__getitem__, places), *carried))
+            self.lines.append((*key, None))
+        return Number(self, self.known[key])
+
+    def asked(self, test: Operation, places: tuple[int, ...], carried: tuple[float, ...] = ()) -> bool:
+        """Whether a test holds; a plan that is kept depends on the answer."""
+        key = test, places, carried
+        if key not in self.known:
+            self.known[key] = bool(test(*map(self.values.__getitem__, places), *carried))
+            self.lines.append((*key, self.known[key]))
+        answer: bool = self.known[key]
         return answer
 
-    def is_(self, value: float) -> bool:
-        return self.holds(lambda number: number == value)
+    def read(self, constants: Sequence[float]) -> list[float] | None:
+        """All numbers for other constants; None where these answer a question differently."""
+        values = list(constants)
+        for operation, places, carried, answer in self.lines:
+            found = operation(*map(values.__getitem__, places), *carried)
+            if answer is None:
+                values.append(found)
+            elif bool(found) != answer:
+                return None
+        return values
 
-    def apply(self, operation: Callable[..., float], *others: Number) -> Number:
-        """operation(self, *others)."""
-        rules = [self.rule, *(other.rule for other in others)]
-        value = operation(self.value, *(other.value for other in others))
-        return Number(value, lambda constants: operation(*(rule(constants) for rule in rules)), self.asked)
 
-    def __mul__(self, other: Number) -> Number:
-        return self.apply(lambda a, b: a * b, other)
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A value on a line of a ledger."""
 
-    def __add__(self, other: Number) -> Number:
-        return self.apply(lambda a, b: a + b, other)
+    ledger: Ledger
+    place: int
+
+    @property
+    def value(self) -> float:
+        return float(self.ledger.values[self.place])
+
+    def holds(self, test: Operation, *carried: float) -> bool:
+        """Whether test(self, *carried)."""
+        return self.ledger.asked(test, (self.place,), carried)
 
     def equals(self, other: Number) -> bool:
-        if self is other:
-            return True
-        difference = self.apply(lambda a, b: float(a == b), other)
-        return difference.is_(1.0)
+        return self.place == other.place or self.ledger.asked(operator.eq, (self.place, other.place))
 
+    def __mul__(self, other: Number) -> Number:
+        return self.ledger.computed(operator.mul, (self.place, other.place))
 
-Question = tuple[Rule, Test, bool]
-
-
-def numbers(values: Sequence[float], asked: list[Question]) -> list[Number]:
-    """A `Number` for each constant of a formula."""
-    return [Number(value, lambda constants, i=i: constants[i], asked) for i, value in enumerate(values)]  # type: ignore[misc]
-
-
-def same_answers(asked: Sequence[Question], constants: Sequence[float]) -> bool:
-    """Whether other constants answer all questions alike."""
-    return all(test(rule(constants)) == answer for rule, test, answer in asked)
+    def __add__(self, other: Number) -> Number:
+        return self.ledger.computed(operator.add, (self.place, other.place))

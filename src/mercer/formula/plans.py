@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import eq, ge, gt
 from typing import Any
 
-from mercer.formula.numbers import Number, Question, same_answers
+from mercer.formula.numbers import Ledger, Number
 from mercer.formula.simplify import Builder, pruned, reduction, rewritten
 from mercer.formula.symbols import Program, Step
 
@@ -62,17 +63,14 @@ class Plan:
     nonnegative: frozenset[int]
     rooted: frozenset[int] = frozenset()
 
-    def filled_in(self, constants: Sequence[float]) -> Plan:
-        """With the constants of a program of the same shape."""
-
-        def plain(value: Any) -> Any:
-            return value.rule(constants) if isinstance(value, Number) else value
-
-        instructions = tuple(
-            Instruction(step.op, tuple(plain(arg) for arg in step.args), plain(step.value), step.buffer)
-            for step in self.instructions
-        )
-        return replace(self, instructions=instructions, factors={i: plain(f) for i, f in self.factors.items()})
+    def filled_in(self, numbers: Sequence[float]) -> Plan:
+        """With the numbers of a program of the same shape."""
+        instructions = []
+        for step in self.instructions:
+            *args, value = [numbers[v.place] if isinstance(v, Number) else v for v in (*step.args, step.value)]
+            instructions.append(Instruction(step.op, tuple(args), value, step.buffer))
+        factors = {i: numbers[factor.place] for i, factor in self.factors.items()}
+        return replace(self, instructions=tuple(instructions), factors=factors)
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Plans:
     off_diagonal: Plan
 
 
-_kept: OrderedDict[Any, list[tuple[list[Question], Plans]]] = OrderedDict()
+_kept: OrderedDict[Any, list[tuple[Ledger, Plans]]] = OrderedDict()
 
 
 def plans(program: Program, *, one_sample: bool, spelling: type[Builder] = Builder) -> Plans:
@@ -102,21 +100,32 @@ def plans(program: Program, *, one_sample: bool, spelling: type[Builder] = Build
     _kept.move_to_end(key)
     if len(_kept) > MOST_SHAPES:
         _kept.popitem(last=False)
-    found = next((plans for asked, plans in known if same_answers(asked, constants)), None)
-    if found is None:
-        asked, found = lower(program, one_sample=one_sample, spelling=spelling)
-        known.append((asked, found))
-    on = found.on_diagonal.filled_in(constants)
-    return Plans(on, on if found.off_diagonal is found.on_diagonal else found.off_diagonal.filled_in(constants))
+    fitting = _right_for(constants, known)
+    if fitting is None:
+        known.append(lower(program, one_sample=one_sample, spelling=spelling))
+        fitting = _right_for(constants, known[-1:])
+        assert fitting is not None
+    numbers, found = fitting
+    on = found.on_diagonal.filled_in(numbers)
+    return Plans(on, on if found.off_diagonal is found.on_diagonal else found.off_diagonal.filled_in(numbers))
 
 
-def lower(program: Program, *, one_sample: bool, spelling: type[Builder] = Builder) -> tuple[list[Question], Plans]:
-    """Plans whose numbers are rules for constants, and what was asked about these."""
-    asked: list[Question] = []
-    on = _lowered(program, spelling(asked=asked), same=one_sample)
+def _right_for(constants: Sequence[float], known: list[tuple[Ledger, Plans]]) -> tuple[list[float], Plans] | None:
+    """Plans that are right for the constants, and their numbers."""
+    for ledger, found in known:
+        numbers = ledger.read(constants)
+        if numbers is not None:
+            return numbers, found
+    return None
+
+
+def lower(program: Program, *, one_sample: bool, spelling: type[Builder] = Builder) -> tuple[Ledger, Plans]:
+    """Plans whose numbers stand in a ledger of the program's constants."""
+    ledger = Ledger(program.constants)
+    on = _lowered(program, spelling(ledger), same=one_sample)
     if not one_sample:
-        return asked, Plans(on, on)
-    return asked, Plans(on, _lowered(program, spelling(asked=asked), same=False, factors=on.factors))
+        return ledger, Plans(on, on)
+    return ledger, Plans(on, _lowered(program, spelling(ledger), same=False, factors=on.factors))
 
 
 def _lowered(program: Program, builder: Builder, *, same: bool, factors: dict[int, Any] | None = None) -> Plan:
@@ -175,12 +184,12 @@ class _Nodes:
 
     def times(self, a: Node, b: Number, only_use: bool) -> Node:
         """The product, with b moved towards the input where that is free: sqrt(s) * b = sqrt(s * b^2)."""
-        if b.is_(1.0):
+        if b.holds(eq, 1.0):
             return a
         inner = a.args[0] if a.args else None
         if a.op == "mul" and isinstance(a.args[1], Number) and isinstance(inner, Node):
             return self.times(inner, a.args[1] * b, False)
-        if a.op == "sqrt" and only_use and isinstance(inner, Node) and b.holds(lambda number: number > 0):
+        if a.op == "sqrt" and only_use and isinstance(inner, Node) and b.holds(gt, 0.0):
             return self.node("sqrt", (self.times(inner, b * b, False),))
         return self.node("mul", (a, b))
 
@@ -253,7 +262,7 @@ def _fuse_product(node: Node, users: dict[Node, list[Node]]) -> None:
         if not (isinstance(a, Node) and isinstance(rest, Node) and rest.op == "add" and len(users[rest]) == 1):
             continue
         b, one = rest.args
-        if isinstance(b, Node) and isinstance(one, Number) and one.is_(1.0):
+        if isinstance(b, Node) and isinstance(one, Number) and one.holds(eq, 1.0):
             inner = b.args[0] if b.op == "mul" and isinstance(b.args[1], Number) and len(users[b]) == 1 else b
             node.op, node.args = "addcmul", (a, a, inner)
             node.value = 1.0 if inner is b else b.args[1]
@@ -267,7 +276,7 @@ def _nonnegative(nodes: list[Node]) -> frozenset[int]:
         if user.op in ("exp", "exp2"):
             return True
         constant = user.args[1] if user.op == "add" else None
-        return isinstance(constant, Number) and constant.holds(lambda number: number >= 1)
+        return isinstance(constant, Number) and constant.holds(ge, 1.0)
 
     return frozenset(
         _place(node.value)

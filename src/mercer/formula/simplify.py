@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import eq
 from typing import Any
 
 from mercer.core.arrays import Warp
 from mercer.formula.materns import LARGEST_MATERN, matern_polynomial
-from mercer.formula.numbers import Number, Question, numbers
+from mercer.formula.numbers import Ledger, Number
 from mercer.formula.operations import operation
 from mercer.formula.symbols import Program, Statistic, Step
 
 
 @dataclass
 class Builder:
-    """Records steps once each. Constants are `Number`s, so that what is folded because of them is noted in `asked`."""
+    """Records steps once each. Constants are `Number`s: what is folded because of them is noted in the ledger."""
 
+    ledger: Ledger
     steps: dict[Step, int] = field(default_factory=dict)
-    asked: list[Question] = field(default_factory=list)
     constants: dict[int, Number] = field(default_factory=dict)
 
     def put(self, op: str, *args: int, value: Any = None) -> int:
@@ -26,7 +27,7 @@ class Builder:
 
     def constant(self, value: float | Number) -> int:
         """A constant; a float is part of the formula, and never changes."""
-        number = value if isinstance(value, Number) else Number(value, lambda _: value, self.asked)
+        number = value if isinstance(value, Number) else self.ledger.literal(value)
         place = next((i for i, known in self.constants.items() if known.equals(number)), None)
         if place is None:
             place = self.put("constant", value=number)
@@ -37,11 +38,10 @@ class Builder:
         """A step, or what it comes to."""
         if op == "copy" or (op == "pow" and literal == 1):
             return args[0]
-        known = [self.constants.get(arg) for arg in args]
-        if args and all(known):
-            first, *others = (number for number in known if number is not None)
+        known = [self.constants[arg].place for arg in args if arg in self.constants]
+        if args and len(known) == len(args):
             carried = () if literal is None else (literal,)
-            return self.constant(first.apply(lambda *values: operation(op).number(*values, *carried), *others))
+            return self.constant(self.ledger.computed(operation(op).number, tuple(known), carried))
         if op in ("add", "mul"):
             return self.add(*args) if op == "add" else self.mul(*args)
         return self.put(op, *args, value=literal)
@@ -50,9 +50,9 @@ class Builder:
         x, y = self.constants.get(a), self.constants.get(b)
         if x is not None and y is not None:
             return self.constant(x + y)
-        if x is not None and x.is_(0.0):
+        if x is not None and x.holds(eq, 0.0):
             return b
-        return a if y is not None and y.is_(0.0) else self.put("add", a, b)
+        return a if y is not None and y.holds(eq, 0.0) else self.put("add", a, b)
 
     def mul(self, a: int, b: int) -> int:
         x, y = self.constants.get(a), self.constants.get(b)
@@ -61,9 +61,9 @@ class Builder:
         for factor, other in ((x, b), (y, a)):
             if factor is None:
                 continue
-            if factor.is_(0.0):
+            if factor.holds(eq, 0.0):
                 return self.constant(0.0)
-            if factor.is_(1.0):
+            if factor.holds(eq, 1.0):
                 return other
         return self.put("mul", a, b)
 
@@ -79,9 +79,12 @@ class Builder:
 def rewritten(
     program: Program, rule: Callable[[Builder, Step, tuple[int, ...]], int | None], builder: Builder | None = None
 ) -> tuple[Builder, int]:
-    """The program written again; `rule` gives the place of a step that it replaces, None for any other."""
-    builder = builder or Builder()
-    constants = iter(numbers(program.constants, builder.asked))
+    """The program written again; `rule` gives the place of a step that it replaces, None for any other.
+
+    The ledger of a `builder` is that of the program's constants.
+    """
+    builder = builder or Builder(Ledger(program.constants))
+    constants = iter(builder.ledger.constants())
     place: list[int] = []
     for step in program.steps:
         args = tuple(place[a] for a in step.args)

@@ -38,6 +38,9 @@ class Step:
     value: float | int | None = None
 
 
+ANY_CONSTANT = Step("constant")
+
+
 @dataclass(frozen=True)
 class Program:
     """A kernel as straight-line code; the last step is the kernel's value.
@@ -58,8 +61,8 @@ class Program:
     @property
     def shape(self) -> tuple[Any, ...]:
         """What programs of the same formula with other numbers have in common."""
-        steps = tuple(Step(step.op, step.args) if step.op == "constant" else step for step in self.steps)
-        return tuple(statistic.kind for statistic in self.inputs), steps
+        steps = tuple([ANY_CONSTANT if step.op == "constant" else step for step in self.steps])
+        return tuple([statistic.kind for statistic in self.inputs]), steps
 
     def __str__(self) -> str:
         return "\n".join(f"v{i} = {self._line(step)}" for i, step in enumerate(self.steps))

@@ -25,11 +25,18 @@ def leaves(kernel: Kernel, x: Points, z: Points) -> dict[str, Tensor]:
     return {name: value for name, value in named.items() if isinstance(value, Tensor) and value.requires_grad}
 
 
-def without_gradients(kernel: Kernel, x: Points, z: Points) -> tuple[Kernel, Points, Points]:
-    """The same kernel with plain numbers, which can be traced, and the same points; one sample stays one."""
-    numbers = {name: _plain(value) for name, value in kernel.get_params().items() if isinstance(value, Tensor)}
-    left = _detached(x)
-    return kernel.replace(**numbers) if numbers else kernel, left, left if z is x else _detached(z)
+def without_gradients(kernel: Kernel, x: Points, z: Points) -> tuple[Kernel, Points, Points, bool]:
+    """The same kernel with plain numbers, which can be traced, the same points, and whether gradients were left out.
+
+    One sample stays one.
+    """
+    tensors = {name: value for name, value in kernel.get_params().items() if isinstance(value, Tensor)}
+    a = _detached(x)
+    b = a if z is x else _detached(z)
+    learns = a is not x or b is not z or any(value.requires_grad for value in tensors.values())
+    if tensors:
+        kernel = kernel.replace(**{name: _plain(value) for name, value in tensors.items()})
+    return kernel, a, b, learns
 
 
 def differentiable_product(operator: GramOperator, V: Tensor) -> Tensor:

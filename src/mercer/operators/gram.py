@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, promote
+from mercer.core.arrays import Points
 from mercer.core.blocks import new_matrix
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError, InputTypeError
@@ -19,7 +19,7 @@ from mercer.kernels.pair import DiagonalPair
 from mercer.operators.backends import choose_backend
 from mercer.operators.backends.tiles import Tiles
 from mercer.operators.base import Operator
-from mercer.operators.gradients import differentiable_product, leaves, without_gradients
+from mercer.operators.gradients import differentiable_product, without_gradients
 
 
 def gram(
@@ -60,14 +60,27 @@ def gram(
     parse_budget(memory_budget)
     x = kernel.points(X, "X")
     z = x if Z is None else kernel.points(Z, "Z")
-    given = x.values.dtype if kernel.domain == "matrix" else None
-    x, z, chosen_dtype, chosen_device = _placed(x, z, dtype, device)
-    values, a, b = without_gradients(kernel, x, z)
-    backend = choose_backend(values, a, b, chosen_dtype, chosen_device, memory_budget)
     like = next((A for A in (X, Z) if isinstance(A, Tensor | Points)), None)
-    operator = GramOperator(kernel, x, z, backend, memory_budget=memory_budget, like=like)
-    operator.given = given
-    return operator
+    precision = None if dtype is None or dtype == "auto" else choose_dtype(dtype)
+    where = None if device is None else choose_device(device, x.values)
+    return lazy_matrix(kernel, x, z, precision, where, memory_budget, like)
+
+
+def lazy_matrix(
+    kernel: Kernel,
+    x: Points,
+    z: Points,
+    dtype: torch.dtype | None,
+    device: torch.device | None,
+    memory_budget: Any,
+    like: Any,
+) -> GramOperator:
+    """The same for samples that are ready, in their own dtype and on their own device where none is given."""
+    given = x.values.dtype if kernel.domain == "matrix" else None
+    x, z, dtype, device = _placed(x, z, dtype, device)
+    values, a, b, learns = without_gradients(kernel, x, z)
+    backend = choose_backend(values, a, b, dtype, device, memory_budget)
+    return GramOperator(kernel, x, z, backend, learns, given, memory_budget=memory_budget, like=like)
 
 
 class GramOperator(Operator):
@@ -78,13 +91,23 @@ class GramOperator(Operator):
     kernel : the kernel.
     shape, dtype, device : of the matrix.
     notes : how products are computed, such as "fold in float32" or "float64 product: R2 = 312 > 25".
+    learns : whether products carry gradients to the points or to parameters of the kernel.
     """
 
     def __init__(
-        self, kernel: Kernel, x: Points, z: Points, backend: Tiles, *, memory_budget: Any = None, like: Any = None
+        self,
+        kernel: Kernel,
+        x: Points,
+        z: Points,
+        backend: Tiles,
+        learns: bool,
+        given: torch.dtype | None,
+        *,
+        memory_budget: Any = None,
+        like: Any = None,
     ) -> None:
         self.kernel, self.x, self.z, self.backend = kernel, x, z, backend
-        self.memory_budget, self.like = memory_budget, like
+        self.learns, self.given, self.memory_budget, self.like = learns, given, memory_budget, like
         self.shape, self.dtype, self.device = backend.shape, backend.dtype, backend.device
         self.notes = backend.notes
         self._transposed: weakref.ref[GramOperator] | None = None
@@ -100,9 +123,8 @@ class GramOperator(Operator):
         known = None if self._transposed is None else self._transposed()
         if self.one_sample or known is not None:
             return self if known is None else known
-        transposed = GramOperator(
-            self.kernel, self.z, self.x, self.backend.transposed(), memory_budget=self.memory_budget, like=self.like
-        )
+        backend, place = self.backend.transposed(), {"memory_budget": self.memory_budget, "like": self.like}
+        transposed = GramOperator(self.kernel, self.z, self.x, backend, self.learns, self.given, **place)
         transposed._transposed = weakref.ref(self)  # not the operator itself: a cycle keeps its rows in memory
         return transposed
 
@@ -117,11 +139,6 @@ class GramOperator(Operator):
         if V.ndim == 2 and V.shape[1] == 1:
             return self.backend.product(V[:, 0], self._budget).unsqueeze(1)
         return self.backend.product(V, self._budget)
-
-    @cached_property
-    def learns(self) -> bool:
-        """Whether products carry gradients to the points or to parameters of the kernel."""
-        return bool(leaves(self.kernel, self.x, self.z))
 
     def rows_matmul(self, index: Any, V: Tensor) -> Tensor:
         """The product of some rows with V of shape (m,) or (m, t); the rows are never stored.
@@ -180,19 +197,20 @@ class GramOperator(Operator):
         return repr(self.kernel)
 
 
-def _placed(x: Points, z: Points, dtype: Any, device: Any) -> tuple[Points, Points, torch.dtype, torch.device]:
+def _placed(
+    x: Points, z: Points, dtype: torch.dtype | None, device: torch.device | None
+) -> tuple[Points, Points, torch.dtype, torch.device]:
     """Both samples in one dtype on one device; one sample stays one sample."""
     if x.names is not None and z.names is not None and x.names != z.names:
         raise InputError(f"The columns of X are {list(x.names)} but those of Z are {list(z.names)}.")
     if not (x.is_tensor and z.is_tensor):
-        return x, z, torch.float64 if dtype is None else choose_dtype(dtype), torch.device("cpu")
+        return x, z, dtype or torch.float64, torch.device("cpu")
     if x.values.shape[1] != z.values.shape[1]:
         raise InputError(
             f"X has {x.values.shape[1]} columns but Z has {z.values.shape[1]}; both need the same features."
         )
-    a, b = promote(x.values, z.values)
-    chosen_dtype = a.dtype if dtype is None else choose_dtype(dtype, a)
-    chosen_device = a.device if device is None else choose_device(device, a)
-    left = Points(a.to(device=chosen_device, dtype=chosen_dtype), x.names)
-    right = left if z is x else Points(b.to(device=chosen_device, dtype=chosen_dtype), z.names)
-    return left, right, chosen_dtype, chosen_device
+    dtype = dtype or torch.promote_types(x.values.dtype, z.values.dtype)
+    device = device or x.values.device
+    left = Points(x.values.to(device=device, dtype=dtype), x.names)
+    right = left if z is x else Points(z.values.to(device=device, dtype=dtype), z.names)
+    return left, right, dtype, device

@@ -9,7 +9,7 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.kernels.base import Kernel
-from mercer.operators.gram import GramOperator, gram
+from mercer.operators.gram import GramOperator, lazy_matrix
 
 
 @dataclass(frozen=True)
@@ -23,4 +23,6 @@ class Placement:
     def gram(
         self, kernel: Kernel, X: Points, Z: Points | None = None, dtype: torch.dtype | None = None
     ) -> GramOperator:
-        return gram(kernel, X, Z, memory_budget=self.memory_budget, device=self.device, dtype=dtype or self.dtype)
+        """The Gram matrix of rows that are ready, here."""
+        z = X if Z is None else Z
+        return lazy_matrix(kernel, X, z, dtype or self.dtype, self.device, self.memory_budget, X)

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import RLock
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -23,8 +24,8 @@ from mercer.kernels.pair import as_scale, row_values, vectors
 
 CHUNK_CELLS = 2**17
 """Numbers folded at a time: temporary copies stay in the caches."""
-FIRST_ROWS = 128
-"""Rows folded to see what they become."""
+FIRST_ROWS = 2**10
+"""Rows folded to see what they become; the operand of no more is ready then."""
 PAIRS_BYTES = 2**18
 """Memory for the differences of near pairs that are taken at a time."""
 FEW_NUMBERS = 2**18
@@ -33,6 +34,7 @@ FEW_NUMBERS = 2**18
 _one_at_a_time = RLock()
 """Functions of users may not be made for several threads."""
 
+R = TypeVar("R")
 Places = tuple[Tensor, Tensor]
 
 
@@ -53,14 +55,13 @@ class TileInput(ABC):
         self.dtype = dtype
 
     def rows(self, points: Points) -> Tensor:
-        return vectors(self.warped(points))
-
-    def warped(self, points: Points) -> Points:
+        """The rows that the statistic is of, which its trace has found to be numbers."""
         if self.statistic.warps:
             with _one_at_a_time:
                 for warp in self.statistic.warps:
                     points = warp(points)
-        return points
+        rows: Tensor = points.values
+        return rows
 
     @abstractmethod
     def left(self, points: Points) -> Tensor:
@@ -87,10 +88,9 @@ class EndValues(TileInput):
     """A function of x alone or of z alone."""
 
     def left(self, points: Points) -> Tensor:
-        points = self.warped(points)
         assert self.statistic.function is not None
         with _one_at_a_time:
-            return row_values(self.statistic.function, points).unsqueeze(1)
+            return row_values(self.statistic.function, Points(self.rows(points))).unsqueeze(1)
 
     right = left
 
@@ -298,11 +298,10 @@ class SquaredDistance(TileInput):
     def _radius(self, points: Points) -> float:
         """The largest squared norm of the scaled rows."""
 
-        def largest(chunk: Points) -> float:
-            return float(self._norms(self.rows(chunk)).amax().square())
+        def largest(place: slice) -> float:
+            return float(self._norms(self.rows(points.take(place))).amax().square())
 
-        chunks = row_chunks(points, self.n_columns)
-        return max(side_by_side(chunks, lambda: largest, _threads(points, self.n_columns)), default=0.0)
+        return max(_of_chunks(largest, points, self.n_columns), default=0.0)
 
     def _norms(self, rows: Tensor) -> Tensor:
         return torch.linalg.vector_norm((rows - self.centre).mul_(self.scale), dim=1)
@@ -384,29 +383,22 @@ def operand_of_all(build: Callable[[Points], Tensor], points: Points) -> Tensor:
     if len(first) == len(points):
         return first
     operand = first.new_empty(len(points), first.shape[1])
-    places = _chunks(len(points), first.shape[1])
 
     def fill(place: slice) -> None:
         operand[place] = build(points.take(place))
 
-    side_by_side(places, lambda: fill, _threads(points, first.shape[1]))
+    _of_chunks(fill, points, first.shape[1])
     return operand
 
 
-def row_chunks(points: Points, n_columns: int) -> list[Points]:
-    """The rows in order, a cache-sized block at a time."""
-    return [points.take(place) for place in _chunks(len(points), n_columns)]
-
-
-def _chunks(n: int, n_columns: int) -> list[slice]:
-    step = max(1, CHUNK_CELLS // max(1, n_columns))
-    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
-
-
-def _threads(points: Points, n_columns: int) -> int:
-    """How many threads fold the rows of a sample."""
+def _of_chunks(work: Callable[[slice], R], points: Points, n_columns: int) -> list[R]:
+    """What work gives for the rows in order, a cache-sized block at a time; many rows by several threads."""
+    n, step = len(points), max(1, CHUNK_CELLS // max(1, n_columns))
+    places = [slice(start, min(start + step, n)) for start in range(0, n, step)]
     on_cpu = points.is_tensor and points.values.device.type == "cpu"
-    return torch.get_num_threads() if on_cpu and len(points) * n_columns >= FEW_NUMBERS else 1
+    if not on_cpu or n * n_columns < FEW_NUMBERS:
+        return [work(place) for place in places]
+    return side_by_side(places, lambda: work, torch.get_num_threads())
 
 
 def _spread(points: Points, rows: int = 1024) -> Points:
