@@ -47,10 +47,10 @@ def test_the_fitted_function_is_the_prediction_and_minimises_the_objective(data)
         assert objective(f) < objective(f + 0.01 * RKHSFunction(f.kernel, X_test, rng.normal(size=20)))
 
 
-def test_a_name_has_the_median_length_scale(data):
+def test_the_median_length_scale_is_that_of_all_distances(data):
     X, y, _ = data
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)[np.triu_indices(80, 1)]
-    assert KernelRidge("gaussian").fit(X, y).kernel_ == Gaussian(float(np.median(distances)))
+    assert KernelRidge(Gaussian("median")).fit(X, y).kernel_ == Gaussian(float(np.median(distances)))
 
 
 def test_leave_one_out_equals_refitting_without_each_row(data):
