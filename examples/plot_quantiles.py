@@ -36,7 +36,7 @@ bands.report()
 wrong = y.copy()
 wrong[::20] = 6.0
 squared = KernelRegressor(Gaussian(1.5), alpha=0.05).fit(X, wrong)
-huber = KernelRegressor(Gaussian(1.5), loss="huber", delta=0.3, alpha=0.05).fit(X, wrong)
+huber = KernelRegressor(Gaussian(1.5), loss="huber", alpha=0.05).fit(X, wrong)
 for name, model in (("squared", squared), ("huber", huber)):
     error = np.sqrt(np.mean((model.predict(X) - np.sin(X[:, 0])) ** 2))
     print(f"{name:<8} distance from the truth {error:.3f}")

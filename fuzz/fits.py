@@ -195,7 +195,7 @@ def judge_process(model: Any, sample: Sample) -> str:
     return f"right: process {method}" if compared else "finite: too ill-conditioned to compare"
 
 
-SETTINGS = {"huber": "delta", "quantile": "quantiles", "epsilon_insensitive": "epsilon"}
+SETTINGS = {"huber": "delta", "quantile": "level", "epsilon_insensitive": "epsilon"}
 
 
 def judge_loss(model: Any, sample: Sample) -> str:
@@ -232,7 +232,7 @@ def judge_loss(model: Any, sample: Sample) -> str:
         or np.abs(K).max() * np.abs(c).max() * reference.rounding(model.kernel_, X, single) > 1e-6
     ):
         return "finite: too ill-conditioned to compare"
-    setting = getattr(model, SETTINGS.get(model.loss, ""), 0.0)
+    setting = getattr(model.losses_[0], SETTINGS[model.loss]) if model.loss in SETTINGS else 0.0
     primal, gap = reference.duality_gap(model.loss, setting, K, c[kept], y[kept], w[kept], model.alpha_)
     size = float((w * reference.DUALS[model.loss][0](y, 0.0 * y, setting)).sum())
     if not gap <= 1e-3 * max(primal, 1e-6 * size):
@@ -338,6 +338,7 @@ FAMILIES = (
             "quantiles": (0.5, 0.1, [0.1, 0.9]),
             "epsilon": (0.1, 0.0, 10.0),
             "delta": (1.345, 1e-3),
+            "units": ("spread", "raw"),
             **LOSS,
         },
         judge_loss,

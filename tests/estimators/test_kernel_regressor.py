@@ -16,7 +16,7 @@ import mercer
 from mercer import KernelRegressor, KernelRidge
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Gaussian, Linear
-from mercer.losses import Loss
+from mercer.losses import Huber, Loss
 
 LOSSES = ["squared", "huber", "quantile", "epsilon_insensitive"]
 
@@ -25,6 +25,58 @@ LOSSES = ["squared", "huber", "quantile", "epsilon_insensitive"]
 def diabetes():
     X, y = load_diabetes(return_X_y=True)
     return StandardScaler().fit_transform(X)[:200], y[:200] / 50
+
+
+def scaled_alpha(loss, alpha, factor):
+    """The alpha of the same fit to targets in another unit: straight losses grow as y, the norm as its square."""
+    return alpha if loss == "huber" else alpha / factor
+
+
+@pytest.mark.parametrize("loss", ["huber", "epsilon_insensitive"])
+def test_what_losses_forgive_follows_the_units_of_the_targets(diabetes, loss):
+    X, y = diabetes
+    options = {"loss": loss, "fit_intercept": True, "tol": 1e-10, "delta": 0.3, "epsilon": 0.3}
+    f = KernelRegressor(Gaussian(3.0), alpha=0.3, **options).fit(X, y)
+    for factor in (1e-4, 50.0):
+        g = KernelRegressor(Gaussian(3.0), alpha=scaled_alpha(loss, 0.3, factor), **options).fit(X, factor * y + 7.0)
+        np.testing.assert_allclose((g.predict(X) - 7.0) / factor, f.predict(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["huber", "epsilon_insensitive"])
+def test_integer_weights_equal_repeated_rows_in_what_losses_forgive(diabetes, loss):
+    X, y = diabetes
+    w = np.random.default_rng(0).integers(0, 4, len(y))
+    model = KernelRegressor(Gaussian(3.0), loss=loss, delta=0.3).fit(X, y, w)
+    again = KernelRegressor(Gaussian(3.0), loss=loss, delta=0.3).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    name = "delta" if loss == "huber" else "epsilon"
+    np.testing.assert_allclose(getattr(model.losses_[0], name), getattr(again.losses_[0], name), rtol=1e-9)
+
+
+def test_the_default_huber_loss_is_as_good_as_ridge_on_targets_in_large_units():
+    X, y = load_diabetes(return_X_y=True)
+    train, test = slice(0, 300), slice(300, None)
+    robust = KernelRegressor(loss="huber", fit_intercept=True).fit(X[train], y[train])
+    ridge = KernelRidge(fit_intercept=True).fit(X[train], y[train])
+    assert abs(robust.score(X[test], y[test]) - ridge.score(X[test], y[test])) < 0.02
+
+
+def test_raw_units_are_those_of_the_targets_and_constant_targets_have_none(diabetes):
+    X, y = diabetes
+    raw = KernelRegressor(Gaussian(3.0), loss="huber", delta=0.3, units="raw").fit(X, y)
+    assert raw.losses_[0].delta == 0.3
+    given = KernelRegressor(Gaussian(3.0), loss=Huber(0.3)).fit(X, y)
+    np.testing.assert_array_equal(given.predict(X), raw.predict(X))
+    assert KernelRegressor(Gaussian(3.0), loss="huber", delta=0.3).fit(X, 0 * y + 4).losses_[0].delta == 0.3
+
+
+def test_a_saved_model_keeps_the_unit_of_its_loss(diabetes, tmp_path):
+    X, y = diabetes
+    model = KernelRegressor(Gaussian(3.0), loss="huber", delta=0.3).fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = mercer.load(tmp_path / "model")
+    assert loaded.losses_ == model.losses_
+    assert str(loaded.report()) == str(model.report())
+    np.testing.assert_array_equal(loaded.predict_interval(X[:3])[0], model.predict_interval(X[:3])[0])
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +98,7 @@ def test_the_squared_loss_is_kernel_ridge_regression(diabetes):
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 def test_the_epsilon_insensitive_loss_is_support_vector_regression(diabetes, epsilon):
     X, y = diabetes
-    options = {"loss": "epsilon_insensitive", "epsilon": epsilon, "fit_intercept": True}
+    options = {"loss": "epsilon_insensitive", "epsilon": epsilon, "units": "raw", "fit_intercept": True}
     ours = KernelRegressor(Gaussian(3.0), alpha=0.25, tol=1e-8, **options).fit(X, y)
     theirs = SVR(C=2.0, gamma=1 / 18, epsilon=epsilon, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=2e-3)
@@ -76,9 +128,9 @@ def test_the_huber_loss_is_that_of_the_linear_regressor(diabetes):
     X, y = diabetes
     theirs = HuberRegressor(epsilon=1.3, alpha=0.0, max_iter=10_000, tol=1e-10).fit(X, y)
     delta = 1.3 * theirs.scale_
-    ours = KernelRegressor(Linear(), loss="huber", delta=float(delta), alpha=1e-7, fit_intercept=True, tol=1e-12).fit(
-        X, y
-    )
+    ours = KernelRegressor(
+        Linear(), loss="huber", delta=float(delta), units="raw", alpha=1e-7, fit_intercept=True, tol=1e-12
+    ).fit(X, y)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-3)
 
 

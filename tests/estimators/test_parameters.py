@@ -62,6 +62,7 @@ WRONG = {
     "solver": NOT_NAMES,
     "standardize": NOT_FLAGS,
     "tol": [*NOT_NUMBERS, 0.0, 1.0],
+    "units": NOT_NAMES,
     "verbose": ["x", 0.5, [1], {}],
     "weight_scale": NOT_NUMBERS,
 }

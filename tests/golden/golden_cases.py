@@ -380,11 +380,20 @@ def loss_cases() -> Iterator[tuple[str, Case]]:
     for loss in ("squared", "huber", "quantile", "epsilon_insensitive", Huber(0.5)):
         word = loss if isinstance(loss, str) else "own"
         for solver, options in LOSS_SOLVERS.items():
-            settings = {"kernel": KERNELS["laplace"], "loss": loss, "solver": solver} | options
+            settings = {"kernel": KERNELS["laplace"], "loss": loss, "units": "raw", "solver": solver} | options
             yield f"regressor {word} {solver}", Case(regressor(**settings), "iterative")
-        settings = {"kernel": KERNELS["gaussian"], "loss": loss, "fit_intercept": True, "weights": data.WEIGHTS}
+        settings = {
+            "kernel": KERNELS["gaussian"],
+            "loss": loss,
+            "units": "raw",
+            "fit_intercept": True,
+            "weights": data.WEIGHTS,
+        }
         yield f"regressor {word} intercept weighted", Case(regressor(**settings), "iterative")
-        yield f"regressor {word} auto", Case(regressor(kernel="laplace", loss=loss, alpha="auto"), "iterative")
+        yield (
+            f"regressor {word} auto",
+            Case(regressor(kernel="laplace", loss=loss, units="raw", alpha="auto"), "iterative"),
+        )
     quantiles = {"loss": "quantile", "quantiles": [0.2, 0.5, 0.9]}
     yield "regressor quantiles", Case(regressor(kernel=KERNELS["laplace"], **quantiles), "iterative")
     for name, y in classes.items():

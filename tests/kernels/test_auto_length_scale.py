@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 
 from mercer.kernels import Gaussian, Laplace, Matern, Periodic, Subspace, as_kernel, resolve
 from mercer.kernels.shown import kernel_text
-from mercer.kernels.spread import Gaps, column_spreads
+from mercer.kernels.spread import Gaps, column_spreads, robust_spread
 
 rng = np.random.default_rng(0)
 N = 300
@@ -125,3 +125,12 @@ def test_reports_say_auto_and_reprs_say_numbers():
     namespace = {}
     exec("from mercer.kernels import *", namespace)
     assert eval(repr(found), namespace) == found
+
+
+def test_the_robust_spread_is_the_deviation_of_a_normal_sample_and_hardly_moved_by_outliers():
+    values = np.random.default_rng(0).normal(5.0, 3.0, 4000)
+    clean = robust_spread(values, np.ones(4000))
+    assert abs(clean - 3.0) < 0.15
+    values[::10] = 1e6
+    assert robust_spread(values, np.ones(4000)) < 1.4 * clean
+    assert robust_spread(np.full(5, 1e6), np.ones(5)) == 0.0

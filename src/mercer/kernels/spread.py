@@ -14,6 +14,9 @@ MOST_GAPS = 3.0
 """Times the typical gap: the largest spread. Of normal, uniform and binary columns the deviation is 1.05, .99 and .71
 times the typical gap, so that only far outliers are cut."""
 
+NORMAL_GAP = 0.9538725524
+"""The median gap of a normal sample of deviation one: the third quartile times the root of two."""
+
 BISECTIONS = 48
 SAME = 1e-12
 """Values closer than this share of the range of their column are equal."""
@@ -45,6 +48,21 @@ def column_spreads(values: Array, weights: Array, some: Array, some_weights: Arr
         deviation = math.sqrt(share @ column**2)
         spreads[j] = units[j] * _cut(deviation, Gaps.of((some[:, j] - values[0, j]) / units[j], some_weights))
     return spreads
+
+
+def robust_spread(values: Array, weights: Array) -> float:
+    """The deviation of a normal sample whose typical gap is that of the values; a quarter of outliers hardly move it.
+
+    Zero for a constant. It follows units, ignores shifts, and holds where many values are equal.
+
+    >>> round(robust_spread(np.array([1.0, 2.0, 3.0, 4.0, 1000.0]), np.ones(5)), 2)
+    2.34
+    """
+    unit = _unit(values)
+    if not unit > 0:
+        return 0.0
+    gaps = Gaps.of((values - values[0]) / unit, weights)
+    return unit * gaps.typical / NORMAL_GAP if gaps.differ > 0 else 0.0
 
 
 def _cut(deviation: float, gaps: Gaps) -> float:

@@ -105,6 +105,9 @@ class EpsilonInsensitive(PiecewiseLinear):
     def __post_init__(self) -> None:
         require(self, "epsilon", lambda epsilon: epsilon >= 0, "a finite number >= 0")
 
+    def in_units(self, unit: float) -> EpsilonInsensitive:
+        return EpsilonInsensitive(self.epsilon * unit)
+
     @property
     def name(self) -> str:
         return "epsilon_insensitive"

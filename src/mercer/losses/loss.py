@@ -92,6 +92,10 @@ class Loss:
             "that it has a derivative."
         )
 
+    def in_units(self, unit: float) -> Loss:
+        """The loss whose parameters in units of y are multiplied by `unit`."""
+        return self
+
     def check_targets(self, y: Tensor) -> None:
         """Raise `InputError` for targets that have no meaning here."""
 

@@ -44,6 +44,9 @@ class Huber(Loss):
     def __post_init__(self) -> None:
         require(self, "delta", lambda delta: delta > 0, "a finite number > 0")
 
+    def in_units(self, unit: float) -> Huber:
+        return Huber(self.delta * unit)
+
     def value(self, y: Tensor, f: Tensor) -> Tensor:
         size = (y - f).abs()
         return torch.where(size <= self.delta, size.square(), self.delta * (2 * size - self.delta))

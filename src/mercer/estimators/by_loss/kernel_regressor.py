@@ -22,7 +22,7 @@ from mercer.estimators.by_loss.plan import plan_loss
 from mercer.estimators.by_loss.quantiles import quantile_score
 from mercer.estimators.by_loss.regressor_plot import regressor_plot
 from mercer.estimators.by_loss.report import regressor_report
-from mercer.estimators.by_loss.settings import OF_NUMBERS, LossSettings
+from mercer.estimators.by_loss.settings import OF_NUMBERS, UNITS, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.state import regressor_from_state, regressor_state
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
@@ -58,8 +58,10 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         with kinks and for many rows. "loo" is approximate leave-one-out in any case, "gcv" generalised approximate
         cross-validation.
     quantiles : levels between 0 and 1 for the quantile loss: a number, or a list for one column of predictions each.
-    epsilon : half of the width that the epsilon-insensitive loss forgives, in units of y.
-    delta : where the Huber loss turns from squared to straight, in units of y.
+    epsilon : half of the width that the epsilon-insensitive loss forgives.
+    delta : where the Huber loss turns from squared to straight.
+    units : "spread": `epsilon` and `delta` are multiples of the spread of y, a deviation that outliers hardly move.
+        "raw": they are in the units of y, as in scikit-learn.
     fit_intercept : whether to add an intercept without penalty; True is the problem of scikit-learn's SVR.
     solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
         a coefficient for each landmark. "auto" decides by memory before it starts.
@@ -72,6 +74,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
     kernel_, alpha_, lambda_ : the kernel with every parameter found, the ridge, and the ridge divided by the weight.
     dual_coef_, intercept_ : the coefficients, of shape (n,) or (n, quantiles), and what is added.
     X_fit_, function_ : the points of those coefficients, and the fitted `RKHSFunction` without intercept.
+    losses_ : the losses in the units of y: one, or one for each quantile.
     quantiles_ : the levels, ascending, or None.
     n_crossings_ : training rows at which quantiles crossed before they were put in order.
     support_ : for losses with kinks, the rows with a coefficient other than zero; not with solver="nystrom", whose
@@ -98,6 +101,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         "alpha": POSITIVE_RIDGE,
         "loss": loss_rule(*OF_NUMBERS),
         "solver": one_of("auto", *LOSS_SOLVERS),
+        "units": one_of(*UNITS),
     }
     kernel_: Kernel
     dual_coef_: Any
@@ -113,6 +117,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         quantiles: Any = 0.5,
         epsilon: float = 0.1,
         delta: float = 1.345,
+        units: str = "spread",
         fit_intercept: bool = False,
         solver: str = "auto",
         device: Any = "auto",
@@ -131,6 +136,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         self.quantiles = quantiles
         self.epsilon = epsilon
         self.delta = delta
+        self.units = units
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.device = device
@@ -250,6 +256,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         if warn:
             warn_if_not_converged("KernelRegressor", fit.report)
         self._fit, self.quantiles_, self.n_crossings_ = fit, fit.plan.settings.quantiles, fit.crossings
+        self.losses_ = fit.plan.losses
         for name, value in fit.attributes().items():
             setattr(self, name, value)
         return self

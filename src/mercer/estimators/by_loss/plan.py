@@ -14,6 +14,8 @@ from mercer.estimators.common.alpha import checked_alpha
 from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
 from mercer.kernels import Kernel, resolve
 from mercer.kernels.overflow import check_kernel_values
+from mercer.kernels.spread import robust_spread
+from mercer.losses import Loss
 from mercer.operators.placement import Placement
 from mercer.solvers.choose import choose_for_loss
 from mercer.solvers.system import SMALLEST_ALPHA
@@ -23,6 +25,7 @@ from mercer.solvers.system import SMALLEST_ALPHA
 class LossPlan:
     """The kernel with its length scales found, alpha (a number or the word for how to choose it), the solver and why.
 
+    Parameters of losses are multiples of `unit` in the units of targets.
     `classes` are the sorted labels, of which targets are the places; None for a regression.
     """
 
@@ -33,6 +36,12 @@ class LossPlan:
     reason: str
     place: Placement
     classes: np.ndarray | None = None
+    unit: float = 1.0
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """One loss for each of the quantiles, else one alone, in the units of the targets."""
+        return tuple(loss.in_units(self.unit) for loss in self.settings.losses)
 
     @property
     def keeps_rows(self) -> bool:
@@ -62,7 +71,15 @@ def plan_loss(settings: LossSettings, sample: Sample, classes: np.ndarray | None
     place = place_of(settings, solver, seen, budget_left(settings.memory_budget, rows, kept=solver != "nystrom"))
     kernel = resolve(settings.kernel.bind(data.rows.names), data.rows, data.weights, seed=settings.seed)
     check_kernel_values(kernel, rows)
-    return LossPlan(settings, kernel, alpha, solver, reason, place, classes)
+    return LossPlan(settings, kernel, alpha, solver, reason, place, classes, _unit(settings, data))
+
+
+def _unit(settings: LossSettings, data: Sample) -> float:
+    """What the parameters of losses are multiples of: the spread of the targets, one for a constant, or one."""
+    if not settings.in_spreads:
+        return 1.0
+    weights = np.ones(len(data)) if data.weights is None else data.weights.numpy()
+    return robust_spread(data.targets[:, 0].numpy(), weights) or 1.0
 
 
 def place_of(settings: LossSettings, solver: str, seen: Seen, budget: Any) -> Placement:

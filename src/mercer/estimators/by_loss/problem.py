@@ -77,8 +77,8 @@ def objectives_of(plan: LossPlan, data: Sample, alpha: float) -> list[Objective]
         return Objective(loss, y, alpha, weights, settings.fit_intercept, outputs)
 
     if plan.classes is None:
-        return [objective(loss, targets) for loss in settings.losses]
-    loss, codes, t = settings.losses[0], targets[:, 0], len(plan.classes)
+        return [objective(loss, targets) for loss in plan.losses]
+    loss, codes, t = plan.losses[0], targets[:, 0], len(plan.classes)
     if t > 2 and loss.name == "logistic":
         return [objective(Multinomial(), codes, t)]
     signs = _signs(codes, t)

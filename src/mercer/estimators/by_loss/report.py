@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from mercer.core.report import Report, make_report
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.kernels.shown import kernel_text
+from mercer.losses import Loss
 
 CRITERIA = {
     "loo": "approximate leave-one-out",
@@ -47,13 +50,25 @@ def _first_lines(fit: LossFit, n_features: int | None) -> list[tuple[str, object
     lines: list[tuple[str, object]] = [
         ("data", size),
         ("kernel", kernel_text(fit.plan.kernel, settings.kernel)),
-        ("loss", settings.loss if isinstance(settings.loss, str) else repr(settings.loss)),
+        ("loss", _loss_text(fit)),
         ("alpha", f"{fit.alpha:.4g} ({chosen})"),
         ("objective", f"{fit.objective:.6g}"),
     ]
     if settings.kinked and fit.plan.keeps_rows:
         lines.append(("support", f"{len(fit.support):,} of {n_rows:,} rows"))
     return lines
+
+
+def _loss_text(fit: LossFit) -> str:
+    """The loss as it was asked for, and as it is where it follows the spread of y."""
+    asked, found = fit.plan.settings.loss, fit.plan.losses[0]
+    if not isinstance(asked, str):
+        return repr(asked)
+    return asked if found == fit.plan.settings.losses[0] else f"{asked}, {_parameters(found)} in the units of y"
+
+
+def _parameters(loss: Loss) -> str:
+    return ", ".join(f"{f.name} = {getattr(loss, f.name):.4g}" for f in fields(loss))
 
 
 def _concerns(fit: LossFit) -> list[str]:

@@ -14,6 +14,8 @@ from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
 from mercer.solvers.landmarks import check_landmarks
 
 OF_CLASSES = ("logistic", "hinge", "squared_hinge", "squared")
+UNITS = ("spread", "raw")
+"""What numbers in units of y are multiples of: its spread, or its unit as it is."""
 OF_NUMBERS = ("squared", "huber", "quantile", "epsilon_insensitive")
 
 
@@ -21,7 +23,8 @@ OF_NUMBERS = ("squared", "huber", "quantile", "epsilon_insensitive")
 class LossSettings:
     """What a user asked for; see `KernelClassifier` and `KernelRegressor`.
 
-    `losses` are one for each of the `quantiles`, else one alone. `n_landmarks` counts those that are given as points,
+    `losses` are one for each of the `quantiles`, else one alone; `in_spreads` tells that their parameters are multiples
+    of the spread of y. `n_landmarks` counts those that are given as points,
     too. `in_columns` tells that predictions have a column for each quantile, also for one.
     """
 
@@ -43,6 +46,7 @@ class LossSettings:
     class_weight: Any = None
     quantiles: tuple[float, ...] | None = None
     in_columns: bool = False
+    in_spreads: bool = False
 
     @classmethod
     def of_classifier(cls, parameters: Mapping[str, Any]) -> LossSettings:
@@ -55,6 +59,7 @@ class LossSettings:
         """The settings of the parameters of a `KernelRegressor`."""
         p = _shared(parameters)
         quantiles, delta, epsilon = (p.pop(name) for name in ("quantiles", "delta", "epsilon"))
+        p["in_spreads"] = p.pop("units") == "spread" and isinstance(p["loss"], str)
         loss = _checked_loss(p["loss"], OF_NUMBERS, huber={"delta": delta}, epsilon_insensitive={"epsilon": epsilon})
         if not isinstance(p["loss"], str) or p["loss"] != "quantile":
             return cls(losses=(loss,), **p)

@@ -57,7 +57,7 @@ COMMON = POINTS | {
     "criterion": one_of(None, "loo", "gcv", "folds"),
 }
 CLASSIFIER = Table(COMMON | CLASSES)
-REGRESSOR = Table(COMMON | {"crossings": whole()})
+REGRESSOR = Table(COMMON | {"crossings": whole(), "unit": number(above=0)}, may_lack=("unit",))
 
 
 def classifier_state(model: KernelClassifier, fit: LossFit) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -94,7 +94,7 @@ def classifier_from_state(
 def regressor_state(model: KernelRegressor, fit: LossFit) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain data and arrays from which `regressor_from_state` makes an equal model."""
     meta, arrays = _state(model, fit)
-    return meta | {"crossings": fit.crossings}, arrays
+    return meta | {"crossings": fit.crossings, "unit": fit.plan.unit}, arrays
 
 
 def regressor_from_state(
@@ -105,7 +105,8 @@ def regressor_from_state(
     model = read_params(cls, meta["params"])
     settings = LossSettings.of_regressor(model.get_params(deep=False))
     fit = _read_fit(model, settings, meta, dict(arrays), len(settings.losses))
-    return model, replace(fit, crossings=meta["crossings"])
+    plan = replace(fit.plan, unit=meta.get("unit", 1.0))
+    return model, replace(fit, plan=plan, crossings=meta["crossings"])
 
 
 def _state(model: KernelClassifier | KernelRegressor, fit: LossFit) -> tuple[dict[str, Any], dict[str, Any]]:

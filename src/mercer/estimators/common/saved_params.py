@@ -102,5 +102,6 @@ PARAMS: dict[str, Kind] = {
     "solver": Either((one_of(*EIGENSOLVERS, *LOSS_SOLVERS, *RIDGE_SOLVERS), SOLVER)),
     "standardize": FLAG,
     "tol": LEVEL,
+    "units": one_of("spread", "raw"),
     "weight_scale": number(0),
 }
