@@ -11,6 +11,7 @@ import mercer.estimators
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.estimators import GaussianProcessClassifier, KernelClassifier, KernelPCA, KernelRidge
 from mercer.estimators.common.parameters import RULES, check_parameters
+from mercer.estimators.rfm.base import FeatureMachine
 from mercer.solvers.choose import choose, choose_for_loss
 
 ESTIMATORS = [getattr(mercer.estimators, name) for name in mercer.estimators.__all__]
@@ -44,12 +45,14 @@ WRONG = {
     "kernel": ["x", [], {}],
     "landmarks": ["x", 3, True, 0.5],
     "loss": NOT_NAMES,
+    "matrix": NOT_NAMES,
     "max_iter": [*NOT_COUNTS, 0],
     "mean": ["x", [], {}],
     "memory_budget": ["x", "3 apples", -1, 0, np.nan, True, [], {}],
     "method": NOT_NAMES,
     "n_components": [*NOT_COUNTS, 0],
     "n_features": [*NOT_COUNTS, 0],
+    "n_folds": [*NOT_COUNTS, 0, 1],
     "n_landmarks": [*NOT_COUNTS, 0],
     "n_learn": [*NOT_COUNTS, 0, 1],
     "n_restarts": NOT_COUNTS,
@@ -129,6 +132,8 @@ def test_what_is_of_another_kind_is_a_type_error_and_what_is_out_of_range_a_valu
 def test_what_a_parameter_may_be_is_taken_also_as_a_number_of_numpy(estimator, name):
     default = inspect.signature(estimator).parameters[name].default
     values = [default, *RIGHT.get(name, [])]
+    if issubclass(estimator, FeatureMachine) and name == "alpha":  # searched with M, one for all targets
+        values = [value for value in values if value == "auto" or (np.isscalar(value) and not isinstance(value, str))]
     if isinstance(default, bool):
         values += [not default, np.bool_(default)]
     elif isinstance(default, int):

@@ -59,7 +59,7 @@ def test_falkon_is_told_whether_landmarks_are_rows():
     for landmarks, among in (("uniform", True), (X[:3] + 1.0, False)):
         model = KernelRidge(Laplace(), solver="falkon", landmarks=landmarks)
         plan = plan_ridge(RidgeSettings.of(model.get_params(deep=False)), sample)
-        assert plan.options()["among_rows"] is among
+        assert plan.ready().among_rows is among
 
 
 @pytest.mark.parametrize("solver", ["nystrom", "falkon"])

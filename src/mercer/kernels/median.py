@@ -131,18 +131,23 @@ def _median_distance(rows: Tensor, weights: Tensor, metric: str) -> float:
     if not apart.all():
         distances, pair_weights = distances[apart], pair_weights[apart]
     median = weighted_median(distances, pair_weights) * unit if len(distances) else 1.0
-    if not np.isfinite(median):
+    _check_distances(median, rows)
+    return median
+
+
+def _check_distances(typical: float, rows: Tensor) -> None:
+    if not math.isfinite(typical):
         raise InputError(
             f"The distances between the rows of X overflow (the largest entry is {float(rows.abs().max()):.0e}), and "
-            "their median is to be the length scale: rescale the columns of X."
+            "length scales are to come from them: rescale the columns of X."
         )
-    return median
 
 
 def _auto_scales(
     values: Tensor, weights: Tensor, rows: Tensor, drawn: Tensor, metric: str
 ) -> float | tuple[float, ...]:
     """One length scale for each column; a number for one column."""
+    _check_distances(float((values.amax(0) - values.amin(0)).amax()), values)
     spreads = torch.from_numpy(column_spreads(values.numpy(), weights.numpy(), rows.numpy(), drawn.numpy()))
     moving = spreads > 0
     if not bool(moving.any()):

@@ -84,14 +84,16 @@ class Moments:
 class Functions:
     r"""What rounding does to orthonormal functions :math:`e_j = \sum_i E_{ij} k(z_i, \cdot)` of m landmarks.
 
-    `diagonal` is k(z_i, z_i), `values` the precision of kernel values at the rows, and `left_out` the share of the
-    largest eigenvalue of K_mm up to which directions were left out.
+    `diagonal` is k(z_i, z_i), `values` the precision of kernel values at the rows, `left_out` the share of the
+    largest eigenvalue of K_mm up to which directions were left out, and `jitter` what was added to the diagonal to make
+    them: they are orthonormal for :math:`K_{mm} + J I`.
     """
 
     E: Tensor
     diagonal: Tensor
     values: float = EPS
     left_out: float = EPS
+    jitter: float = 0.0
 
     @cached_property
     def sizes(self) -> Tensor:
@@ -143,6 +145,10 @@ def landmark_bound(
     - A sum over n rows of columns with the norms s is rounded n times,
       :math:`v_j = \epsilon \sqrt n\, (\sum_i s_i |u_i| + |y|)\, s_j`.
 
+    Where the functions are orthonormal for :math:`K_{mm} + J I`, an eigenvalue :math:`\mu` of :math:`K_{mm}` has
+    :math:`(\mu + J)^{1/2} / (\mu + \alpha)` in place of :math:`\sigma / (\sigma^2 + \alpha)`, at most
+    :math:`1 / (2 \sqrt{\alpha - J})`, or :math:`\sqrt J / \alpha` where J is above :math:`\alpha / 2`.
+
     Functions :math:`\Psi` that were left out would have changed f by :math:`Q \Psi (\Psi^T Q \Psi + \alpha I)^{-1}
     \Psi^T \rho` with :math:`Q = I - \Phi (G + \alpha I)^{-1} \Phi^T \le I` and :math:`\rho = Q y`, so
 
@@ -163,8 +169,11 @@ def landmark_bound(
     trace, penalty = max(moments.trace, found), alphas * u.square().sum(0)
     left = (moments.second - explained - penalty).clamp(min=0.0) + CONSTANT**2 * moments.second
 
+    jitter = 0.0 if functions is None else functions.jitter
+    sizes = squares.clamp(min=0.0).sqrt() + jitter**0.5
+
     def moved(v: Tensor) -> Tensor:
-        gains = [torch.minimum(0.5 * a.rsqrt(), squares.clamp(min=0.0).sqrt() / a) for a in alphas]
+        gains = [torch.minimum(_largest_gain(a, jitter), sizes / a) for a in alphas]
         return torch.stack([(v * gain).norm() for gain in gains])
 
     error = missed
@@ -180,6 +189,11 @@ def landmark_bound(
             tau += ENTRIES * EPS * trace
             error = error + torch.minimum(tau / alphas * left.sqrt(), tau / (tau + alphas) * (left + penalty).sqrt())
     return moments.share(error)
+
+
+def _largest_gain(alpha: Tensor, jitter: float) -> Tensor:
+    r"""The largest :math:`(\mu + J)^{1/2} / (\mu + \alpha)` over :math:`\mu \ge 0`, with the jitter J."""
+    return 0.5 * (alpha - jitter).rsqrt() if jitter < alpha / 2 else jitter**0.5 / alpha
 
 
 def row_bound(moments: Moments, missed: Tensor) -> float:

@@ -174,8 +174,11 @@ class Falkon:
         value = basis.coefficients(u)
         moments = centre.moments(n, first, basis.E)
         values = torch.finfo(torch.float64 if way.missed is not None else dtype).eps
-        functions = Functions(basis.E, landmark_diagonal(K_mm, cross), values, ROUNDING * cg.EPS)
-        missed, explained = found.residual * rhs.norm(dim=0) * scale, (value * cross * scale).sum(0)
+        jitter = 0.0 if basis.added is None else float(basis.added.max())
+        functions = Functions(basis.E, landmark_diagonal(K_mm, cross), values, ROUNDING * cg.EPS, jitter)
+        unseen = way.precision if way.missed is None else 0.0
+        missed = (found.residual + unseen) * rhs.norm(dim=0) * scale * (jitter / alphas).sqrt().clamp(min=1.0)
+        explained = (value * cross * scale).sum(0)
         bound = landmark_bound(moments, functions, u, alphas, basis.squares, missed, explained)
         far = too_far(bound, self.tol)
         return Solution(

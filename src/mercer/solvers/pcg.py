@@ -14,6 +14,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import resolve_budget
 from mercer.core.results import Solution
 from mercer.solvers import conjugate_gradients as cg
+from mercer.solvers.error_bound import ALLOWED
 from mercer.solvers.pivoted_cholesky import LARGEST_BLOCK
 from mercer.solvers.preconditioners import Identity, Preconditioner, nystrom_preconditioner, pivoted_preconditioner
 from mercer.solvers.products import Products
@@ -23,6 +24,7 @@ from mercer.solvers.traits import Traits
 
 SMALLEST_RANK = 200
 RANK = 12  # times sqrt(n): a factor of that rank costs as much as a few dozen products, for n r^2 to n^2
+UNSEEN = 0.1 * ALLOWED  # where rounding of float32 products may hide so much, float64 products look once
 REFINABLE = 1e-2  # a residual above this says that float32 has no digits left to refine with
 COLUMN_ARRAYS = 14  # of the length of a column, alive in an iteration
 TARGET_ARRAYS = 4  # of the shape of the right-hand sides, alive in a fit
@@ -137,21 +139,25 @@ class PreparedPCG:
         if accurate is not None and accurate.n != products.n:
             raise InputError(f"accurate has {accurate.n} rows but the system has {products.n}.")
         start = _start(options.warm_start, rhs)
-        value, residual = torch.zeros_like(rhs), torch.ones_like(alphas)
+        value, residual, missed = torch.zeros_like(rhs), torch.ones_like(alphas), torch.ones_like(alphas)
         fate = torch.full_like(alphas, cg.INTERRUPTED, dtype=torch.long)
         iterations, before, second = 0, 0, None
         for columns in self._groups(alphas):
             first_guess = None if start is None else start[:, columns]
             group = _Group(self, rhs[:, columns], alphas[columns], before)
-            found = group.search(first_guess, 0, products, None, self.preconditioner)
+            found, judge = group.search(first_guess, 0, products, None, self.preconditioner), products
             refinable = not options.switch or bool((found.residual <= REFINABLE).all())
-            if accurate is not None and self._goes_on(found) and refinable:
+            unclear = self._goes_on(found) or bool((group.unseen(found.value, judge) > UNSEEN).any())
+            if accurate is not None and unclear and refinable:
                 found = group.search(found.value, found.iterations, products, accurate, self.preconditioner)
+                judge = accurate
             if accurate is not None and options.switch and self._goes_on(found):
                 if second is None:
                     second = self._preconditioner_of(accurate, float(alphas.min()))
                 found = group.search(found.value, found.iterations, accurate, None, second)
+                judge = accurate
             value[:, columns], residual[columns], fate[columns] = found.value, found.residual, found.fate
+            missed[columns] = found.residual + group.unseen(found.value, judge)
             iterations, before = max(iterations, found.iterations), before + found.iterations
             if bool((found.fate == cg.INTERRUPTED).any()):
                 break
@@ -169,7 +175,7 @@ class PreparedPCG:
             seconds=self.seconds + time.perf_counter() - started,
             reason="; ".join(filter(None, [ending, switched, getattr(P, "note", "")])),
             value=value.reshape(B.shape),
-            missed=residual,
+            missed=missed,
         )
 
     def _groups(self, alphas: Tensor) -> list[Tensor]:
@@ -230,6 +236,12 @@ class _Group:
             callback=None if options.callback is None else _counting_on(options.callback, self.before + taken),
         )
         return replace(found, value=found.value * scale, iterations=taken + found.iterations)
+
+    def unseen(self, value: Tensor, judge: Products) -> Tensor:
+        """What residuals of these products do not see, as a share of the right-hand sides."""
+        rhs, scale = near_one(self.rhs)
+        norms = rhs.norm(dim=0)
+        return torch.where(norms > 0, judge.unseen(value / scale) / norms, 0.0)
 
 
 def _counting_on(callback: cg.Progress, taken: int) -> cg.Progress:

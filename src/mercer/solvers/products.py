@@ -13,6 +13,7 @@ from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.memory import resolve_budget
 from mercer.operators.base import PART_NUMBERS
+from mercer.solvers.error_bound import ENTRIES
 from mercer.solvers.scaling import powers_of_two
 from mercer.solvers.system import System
 
@@ -82,6 +83,16 @@ class Products:
     def matmul(self, V: Tensor) -> Tensor:
         """A V for V of shape (n, t); in lower precision each column is first brought near one by a power of two."""
         return in_precision(self.system.matmul, V, self.dtype)
+
+    def unseen(self, V: Tensor) -> Tensor:
+        r"""What residuals of products in lower precision do not see: the norm of :math:`\Delta v` for each column v of V.
+
+        Entries are rounded independently, by at most :math:`\epsilon (a_{ii} a_{jj})^{1/2}`, so that its mean square is
+        at most :math:`\epsilon^2 \sum_i a_{ii} \sum_j a_{jj} v_j^2`.
+        """
+        if self.dtype == torch.float64:
+            return V.new_zeros(V.shape[1])
+        return ENTRIES * self.precision * (self.diag.sum() * (self.diag @ V.square())).sqrt()
 
     def rows(self, index: Tensor) -> Tensor:
         """The rows at `index`, of shape (b, n)."""

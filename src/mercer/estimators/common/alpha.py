@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
-from mercer.solvers.system import ALPHA_WORDS, is_alpha
+from mercer.solvers.system import ALPHA_WORDS, SMALLEST_ALPHA, is_alpha
 
 CRITERIA = {"auto": "loo", "loo": "loo", "gcv": "gcv"}
 """The criteria by the words of users; "auto" is leave-one-out, for other losses than the squared its approximation."""
-ALPHA = 'a finite number >= 0, one per target, "auto", "loo" or "gcv"'
-POSITIVE_ALPHA = 'a finite number > 0, one per target, "auto", "loo" or "gcv"'
+POSITIVE_ALPHA = f'a finite number of at least {SMALLEST_ALPHA:.2g}, one per target, "auto", "loo" or "gcv"'
+ALPHA = f"0, {POSITIVE_ALPHA}"
 
 
 def checked_alpha(alpha: Any, n_targets: int) -> str | float | Tensor:
@@ -55,5 +55,5 @@ def checked_alphas(alphas: Any) -> Tensor | None:
 
 def _checked_values(values: np.ndarray, words: str) -> np.ndarray:
     if not bool(is_alpha(torch.from_numpy(values)).all()):
-        raise InputError(f"{words}; it {ALPHA_WORDS}.")
+        raise InputError(f"{words}.")
     return values

@@ -67,7 +67,9 @@ RULES: Rules = {
     "activation": name_or(tuple(FUNCTIONS), callable, "a function of a tensor"),
     "alpha": RIDGE,
     "alphas": Rule(
-        is_numbers, all_hold(lambda a: is_alpha(torch.from_numpy(a)).numpy()), "an array of numbers >= 0, at least one"
+        is_numbers,
+        all_hold(lambda a: is_alpha(torch.from_numpy(a)).numpy()),
+        f"an array of one or more finite numbers, each 0 or at least {SMALLEST_ALPHA:.2g}",
     ),
     "bias_scale": SCALE,
     "bounds": BY_NAME,

@@ -23,6 +23,7 @@ from mercer.estimators.rfm.report import column_names, machine_report
 from mercer.estimators.rfm.settings import MATRICES, candidates
 from mercer.kernels import Kernel
 from mercer.plots.features import column_weights, gradient_matrix, rounds_path
+from mercer.solvers.registry import solver_asked_for
 
 
 class FeatureMachine(ScoreMixin, KernelEstimator):
@@ -37,6 +38,7 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
         "kernel": Reader(candidates),
         "matrix": one_of(*MATRICES),
         "n_folds": whole(2),
+        "solver": Reader(solver_asked_for),
     }
     kernel_: Kernel
     _fit: RFMFit
