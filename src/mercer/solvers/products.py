@@ -85,7 +85,7 @@ class Products:
         return in_precision(self.system.matmul, V, self.dtype)
 
     def unseen(self, V: Tensor) -> Tensor:
-        r"""What residuals of products in lower precision do not see: the norm of :math:`\Delta v` for each column v of V.
+        r"""What residuals of coarse products do not see: the norm of :math:`\Delta v` for each column v of V.
 
         Entries are rounded independently, by at most :math:`\epsilon (a_{ii} a_{jj})^{1/2}`, so that its mean square is
         at most :math:`\epsilon^2 \sum_i a_{ii} \sum_j a_{jj} v_j^2`.
