@@ -144,6 +144,14 @@ def test_what_a_parameter_may_be_is_taken_also_as_a_number_of_numpy(estimator, n
         estimator(**{name: value})._check_parameters()
 
 
+@pytest.mark.parametrize(("estimator", "name"), CASES, ids=lambda case: getattr(case, "__name__", case))
+def test_a_default_obeys_the_rule_of_its_parameter(estimator, name):
+    """A check leaves out what has its default."""
+    rules, default = {**RULES, **estimator.own_rules}, inspect.signature(estimator).parameters[name].default
+    if name in rules and default is not None:
+        rules[name].check(name, default, False)
+
+
 @pytest.mark.parametrize(("estimator", "name"), [(KernelRidge, "alpha"), (KernelClassifier, "loss")])
 def test_a_fit_looks_at_parameters_first(estimator, name):
     with pytest.raises(MercerError, match=f"{name}="):

@@ -44,6 +44,15 @@ def test_budgets_of_another_type_are_errors(value: object) -> None:
         parse_budget(value)
 
 
+@pytest.fixture
+def read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question is answered by the system; what was remembered is put back after the test."""
+    monkeypatch.setattr(memory, "FRESH", -1.0)
+    monkeypatch.setattr(memory, "_read_at", memory._read_at)
+    monkeypatch.setattr(memory, "_found_free", memory._found_free)
+
+
+@pytest.mark.usefixtures("read_anew")
 def test_the_default_budget_is_half_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_system_free", lambda: 1000)
     monkeypatch.setattr(memory, "_container_free", lambda: 600)
@@ -65,6 +74,7 @@ def test_the_limit_of_a_container_counts_and_its_cache_does_not(
     assert memory._container_free() == unlimited > 2**60
 
 
+@pytest.mark.usefixtures("read_anew")
 def test_free_memory_without_proc_is_a_share_of_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(path: Path) -> str:
         raise FileNotFoundError(path)

@@ -58,11 +58,14 @@ class Points:
         return self.values.numel() * self.values.element_size() if self.borrowed and self.is_tensor else 0
 
 
-def as_points(X: Any, name: str = "X", *, objects: bool = False, names: Sequence[str] | None = None) -> Points:
+def as_points(
+    X: Any, name: str = "X", *, objects: bool = False, names: Sequence[str] | None = None, source: Any = None
+) -> Points:
     """Convert a sample to `Points`.
 
     With `objects`, only two-dimensional arrays and frames of numbers become a tensor; lists of strings, graphs,
-    numbers or lists stay the objects they are. `names` are those of the columns, where X does not tell them.
+    numbers or lists stay the objects they are. `names` are those of the columns, where X does not tell them, and
+    `source` is what X was made of, where it is not the caller's.
     """
     if isinstance(X, Points):
         return X
@@ -76,7 +79,7 @@ def as_points(X: Any, name: str = "X", *, objects: bool = False, names: Sequence
     array = _plain_array(X, name) if frame is None else _frame_array(frame, name)
     names = column_names(X) if names is None else tuple(names)
     values = _check_matrix(_tensor_from_numpy(array, name), name, names)
-    return Points(values, names, is_borrowed(values.numpy(), X))
+    return Points(values, names, is_borrowed(values.numpy(), X if source is None else source))
 
 
 def is_borrowed(array: np.ndarray, X: Any) -> bool:

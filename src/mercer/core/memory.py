@@ -34,7 +34,11 @@ UNKNOWN_FREE = 2 * 1024**3
 
 DASK_TRIM_THRESHOLD = "65536"
 
+FRESH = 0.01
+"""Seconds for which a reading of the free memory holds: no more than some megabytes can be filled meanwhile."""
+
 _given_back = 0.0
+_read_at, _found_free = -math.inf, 0
 
 _EXPECTED = 'expected a positive number of bytes, text such as "2GiB" or "500 MB", or None for half of what is free'
 
@@ -70,7 +74,7 @@ def free_memory(device: torch.device | str = "cpu") -> int:
         free, _ = torch.cuda.mem_get_info(device)
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return free + cached
-    return min(_system_free(), _container_free())
+    return _free_here()
 
 
 def resolve_budget(value: Any = None, device: torch.device | str = "cpu") -> int:
@@ -162,6 +166,15 @@ def readable(size: float) -> str:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
+
+
+def _free_here() -> int:
+    """Read at most a hundred times a second: it takes as long as a small product."""
+    global _read_at, _found_free
+    now = time.monotonic()
+    if now - _read_at > FRESH:
+        _read_at, _found_free = now, min(_system_free(), _container_free())
+    return _found_free
 
 
 def _system_free() -> int:

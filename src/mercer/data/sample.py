@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -61,15 +62,15 @@ class Sample:
     square: bool = False
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.targets)
 
-    @property
+    @cached_property
     def seen(self) -> Seen:
         """What is remembered when the rows are not."""
-        total = float(len(self.rows)) if self.weights is None else float(self.weights.sum())
-        values = self.rows.values
+        n, values = len(self.targets), self.rows.values
+        total = float(n) if self.weights is None else float(self.weights.sum())
         dtype, device = (values.dtype, values.device) if self.rows.is_tensor else (None, torch.device("cpu"))
-        return Seen(len(self.rows), self.targets.shape[1], total, self.one_target, self.torch_in, dtype, device)
+        return Seen(n, self.targets.shape[1], total, self.one_target, self.torch_in, dtype, device)
 
     @property
     def n_positive(self) -> int:

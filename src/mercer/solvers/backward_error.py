@@ -49,18 +49,16 @@ class BackwardError:
 
     def __call__(self, x: Tensor, b: Tensor, shift: float | Tensor = 0.0) -> Tensor:
         """The backward error of (M + shift I) x = b, one for each column; infinite where x is not finite."""
-        x, b = _brought_near_one(x, b)
+        return self.both(x, b, shift)[0]
+
+    def both(self, x: Tensor, b: Tensor, shift: float | Tensor = 0.0) -> tuple[Tensor, Tensor]:
+        """The backward error, and |b - (M + shift I) x| / |b|, one for each column."""
+        unit = powers_of_two(b)
+        x, b = x / unit, b / unit
         shift_size = torch.as_tensor(shift, dtype=x.dtype, device=x.device).abs()
-        scale = (self.norm + shift_size) * column_norms(x) + column_norms(b)
-        return _relative(self._residual(x, b, shift), scale)
-
-    def relative_residual(self, x: Tensor, b: Tensor, shift: float | Tensor = 0.0) -> Tensor:
-        """|b - (M + shift I) x| / |b|, one for each column."""
-        x, b = _brought_near_one(x, b)
-        return _relative(self._residual(x, b, shift), column_norms(b))
-
-    def _residual(self, x: Tensor, b: Tensor, shift: float | Tensor) -> Tensor:
-        return (self.probes @ (b - shift * x) - self.image @ x).norm(dim=0)
+        residual, length = (self.probes @ (b - shift * x) - self.image @ x).norm(dim=0), b.norm(dim=0)
+        scale = (self.norm + shift_size) * column_norms(x) + length
+        return _relative(residual, scale), _relative(residual, length)
 
 
 def told(residual: float) -> str:
@@ -75,11 +73,6 @@ def told(residual: float) -> str:
         f"alpha is below the rounding errors of the Gram matrix, which change predictions by {residual:.0e} of the "
         "norm of the targets: use a larger alpha, or centre and scale the features"
     )
-
-
-def _brought_near_one(x: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    scale = powers_of_two(b)
-    return x / scale, b / scale
 
 
 def _relative(size: Tensor, scale: Tensor) -> Tensor:

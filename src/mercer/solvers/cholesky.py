@@ -127,15 +127,14 @@ class CholeskyFactor:
         started = time.perf_counter()
         rhs = right_hand_sides(B, len(self.L)).to(self.L.device)
         value = self.factor.solve(rhs)
-        residual = float(self.error(value, rhs).max())
+        residual, missed = self._judged(value, rhs)
         steps = 0
         while GOOD_ENOUGH < residual < torch.inf and steps < MAX_REFINEMENTS:
             refined = value + self.factor.solve(rhs - self.alpha * value - self._matmul(value))
-            smaller = float(self.error(refined, rhs).max())
+            smaller, left = self._judged(refined, rhs)
             if not smaller < 0.5 * residual:
                 break
-            value, residual, steps = refined, smaller, steps + 1
-        missed = self.error.relative_residual(value, rhs)
+            value, residual, missed, steps = refined, smaller, left, steps + 1
         worry = self._worry(residual, value, float(missed.max()))
         return Solution(
             solver="cholesky",
@@ -153,6 +152,11 @@ class CholeskyFactor:
         """The diagonal of (A + alpha I)^-1, without the direction that a centred A is lifted in."""
         diagonal = self.factor.inverse_diagonal()
         return diagonal if self.lift is None else diagonal - self.lift.share(self.alpha)
+
+    def _judged(self, value: Tensor, rhs: Tensor) -> tuple[float, Tensor]:
+        """The largest backward error, and the residuals beside the right-hand sides."""
+        backward, relative = self.error.both(value, rhs)
+        return float(backward.max()), relative
 
     def _matmul(self, value: Tensor) -> Tensor:
         return self.system.matmul(value).to(torch.float64)

@@ -71,12 +71,8 @@ def choose(
     if not traits.exact or (traits.iterates and not needs_path):
         return name, reason
     widest = SPECTRAL if needs_path else name
-    require(
-        memory_needed(n, widest, n_targets),
-        budget,
-        _what(n, widest),
-        _advice(n, widest, n_targets, budget, memory_budget),
-    )
+    if (needed := memory_needed(n, widest, n_targets)) > budget:
+        require(needed, budget, _what(n, widest), _advice(n, widest, n_targets, budget, memory_budget))
     if needs_path and not traits.spectral:
         reason += "; the path of alpha comes from an eigendecomposition"
     return name, reason

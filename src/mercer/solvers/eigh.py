@@ -113,7 +113,7 @@ class Spectrum:
         value = self.inverse_times(rhs, distinct)
         cut = distinct == 0
         missed = torch.where(cut, self.null_part(rhs), 0.0) if bool(cut.any()) else torch.zeros_like(rhs)
-        relative = self.error.relative_residual(value, rhs - torch.where(alphas == 0, missed, 0.0), alphas)
+        relative = self.error.both(value, rhs - torch.where(alphas == 0, missed, 0.0), alphas)[1]
         off = float(torch.where(alphas == 0, 0.0, relative).max())
         residual = float(self.error(value, rhs - missed, alphas).max())
         allowed = max(TOLERANCE, ROUNDING * self.precision)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import torch
@@ -138,9 +139,18 @@ def check_parameters(estimator: BaseEstimator, own_rules: Rules = RULES) -> None
     Traceback (most recent call last):
     mercer.core.errors.InputTypeError: tol='x': must be a number > 0 and < 1.
     """
-    rules = {**RULES, **own_rules}
-    for name, parameter in inspect.signature(type(estimator).__init__).parameters.items():
+    owner: type = type(estimator)
+    for name, parameter in _parameters(owner).items():
         value = getattr(estimator, name, None)
+        if value is parameter.default:
+            continue
+        rule = own_rules.get(name) or RULES.get(name)
         optional = parameter.default is None or "None" in str(parameter.annotation)
-        if name in rules and not (value is None and optional):
-            rules[name].check(name, value, optional and name != "random_state")
+        if rule is not None and not (value is None and optional):
+            rule.check(name, value, optional and name != "random_state")
+
+
+@cache
+def _parameters(estimator: type) -> dict[str, inspect.Parameter]:
+    """The parameters of a class of estimators, with their defaults, which need no look."""
+    return dict(inspect.signature(estimator).parameters)

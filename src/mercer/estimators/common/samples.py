@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite, is_borrowed, refuse_masked
+from mercer.core.arrays import Points, as_points, check_finite, refuse_masked
 from mercer.core.errors import InputError, InputTypeError
 from mercer.data.engines import Engine, sample_with
 from mercer.data.rows import RowSource
@@ -106,8 +106,7 @@ def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     refuse_masked(X, "X")
     with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
         array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
-    rows = as_points(array, names=getattr(estimator, "feature_names_in_", None))
-    return replace(rows, borrowed=rows.borrowed and is_borrowed(array, X))
+    return as_points(array, names=getattr(estimator, "feature_names_in_", None), source=X)
 
 
 def _objects(kernel: Kernel, X: Any) -> Points | None:

@@ -75,8 +75,8 @@ def system_of(plan: RidgePlan, sample: Sample, dtype: torch.dtype | None = None)
 def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
     """Solve the full system by the solver of the plan."""
     more: dict[str, Any] = {}
-    takes = "accurate" in options_of(plan.solver)
-    if takes and plan.settings.dtype == "auto" and system.operator.dtype == torch.float32:
+    rounded = plan.settings.dtype == "auto" and system.operator.dtype == torch.float32
+    if rounded and "accurate" in options_of(plan.solver):
         more["accurate"] = system_of(plan, sample, torch.float64).operator
     return plan.ready(**more).solve(system.operator, rhs, alpha)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class RidgePlan:
     n_rows: int
     reserved: int = 0
 
-    @property
+    @cached_property
     def traits(self) -> Traits:
         """What is known of the solver."""
         return traits_of(self.solver)
