@@ -8,6 +8,7 @@ from mercer.stats.distances import kolmogorov, total_variation, wasserstein
 from mercer.stats.embedding import MeanEmbedding
 from mercer.stats.goodness_of_fit import GoodnessOfFitResult, goodness_of_fit_test
 from mercer.stats.hsic import hsic
+from mercer.stats.independence import ColumnDependence, IndependenceResult, independence_test
 from mercer.stats.ksd import ksd
 from mercer.stats.mmd import mmd
 from mercer.stats.results import KernelFinding, TestResult
@@ -16,10 +17,12 @@ from mercer.stats.thinning import KernelHerding, KernelThinning, SteinThinning
 from mercer.stats.two_sample import TwoSampleResult, two_sample_test
 
 __all__ = [
+    "ColumnDependence",
     "ColumnDifference",
     "ControlFunctional",
     "DiscreteSteinKernel",
     "GoodnessOfFitResult",
+    "IndependenceResult",
     "KernelFinding",
     "KernelHerding",
     "KernelThinning",
@@ -32,6 +35,7 @@ __all__ = [
     "control_functional",
     "goodness_of_fit_test",
     "hsic",
+    "independence_test",
     "kolmogorov",
     "ksd",
     "mmd",

@@ -60,7 +60,7 @@ def family(
     if not points.is_tensor:
         return tuple(Spectrum(length) for length in (1, 2, 3))
     scales = column_scales(points.values)
-    rows = _some(points.values, seed).double().cpu() / scales
+    rows = some_rows(points.values, seed).double().cpu() / scales
     shapes: list[tuple[Any, str]] = [(InverseMultiquadric, "l2")] if smooth else [(Gaussian, "l2"), (Laplace, "l1")]
     return tuple(
         _made(shape, metric, width, scales) for shape, metric in shapes for width in widths(rows, metric, WIDTHS)
@@ -99,7 +99,7 @@ def _made(shape: Any, metric: str, width: float, scales: Tensor) -> Kernel:
     return shape(scale, metric) if metric == "l1" else shape(scale)
 
 
-def _some(values: Tensor, seed: int) -> Tensor:
+def some_rows(values: Tensor, seed: int) -> Tensor:
     """At most so many rows, each as likely."""
     if len(values) <= MAX_ROWS // 2:
         return values

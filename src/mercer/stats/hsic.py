@@ -108,11 +108,28 @@ def is_labels(X: Any) -> bool:
     return array.ndim == 1 and array.dtype.kind in "OUSbiu"
 
 
-def indicators(labels: Any) -> Points:
-    """Labels as columns of zeros and ones."""
+def label_values(labels: Any) -> tuple[Any, ...]:
+    """The different labels, sorted.
+
+    >>> label_values(["b", "a", "b"])
+    ('a', 'b')
+    """
+    return tuple(np.unique(_label_array(labels)).tolist())
+
+
+def indicators(labels: Any, values: tuple[Any, ...] | None = None) -> Points:
+    """Labels as columns of zeros and ones, one for each of the values; others are rows of zeros."""
+    array = _label_array(labels)
+    known = np.array(label_values(labels) if values is None else values)
+    return as_points((array[:, None] == known[None, :]).astype(float))
+
+
+def _label_array(labels: Any) -> np.ndarray:
     array = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    values, place = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
-    return as_points(np.eye(len(values))[place.reshape(-1)])
+    missing = [i for i, v in enumerate(array.tolist()) if v is None or v != v] if array.dtype == object else []
+    if missing:
+        raise InputError(f"Labels: row {missing[0]} has none; drop such rows or give them a label of their own.")
+    return array.astype(str) if array.dtype == object else array
 
 
 def centred(K: Tensor) -> Tensor:
