@@ -801,3 +801,14 @@ def test_leave_one_out_prints_its_errors_and_the_farthest_rows():
     rmse, r2 = np.sqrt(np.mean((y - found.mean) ** 2)), 1 - np.mean((y - found.mean) ** 2) / y.var()
     assert f"RMSE {rmse:.4g}, R2 {r2:.4f}" in repr(found)
     assert int(repr(found).splitlines()[4].split()[0]) == np.argmax(np.abs(y - found.mean) / found.std)
+
+
+def test_tune_says_which_length_scales_move():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) * [1.0, 5.0]
+    y = np.sin(2 * X[:, 0])
+    scale = GaussianProcessRegressor("gaussian", tune="scale").fit(X, y).kernel_.kernel.length_scale
+    assert scale[1] / scale[0] == pytest.approx(X[:, 1].std() / X[:, 0].std(), rel=1e-9)
+    each = GaussianProcessRegressor(1.0 * Gaussian(2.0), tune="ard").fit(X, y).kernel_.kernel.length_scale
+    assert each[1] > 10 * each[0]
+    assert isinstance(GaussianProcessRegressor(1.0 * Gaussian(2.0)).fit(X, y).kernel_.kernel.length_scale, float)

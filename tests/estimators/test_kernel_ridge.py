@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelRidge, RKHSFunction
+from mercer import KernelRidge, RKHSFunction, load
 from mercer.kernels import Gaussian, Laplace, Linear, Spectrum, Subspace
 
 
@@ -305,3 +305,23 @@ def test_progress_is_printed_when_asked_for(data, capsys):
     assert "tuning step 1" in capsys.readouterr().out
     KernelRidge("gaussian", alpha=1e-3, solver="pcg", tol=1e-8, verbose=True).fit(X, y)
     assert "relative residual" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("solver", ["auto", "nystrom"])
+def test_tune_names_what_moves_and_the_report_tells_what_it_gained(solver, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = np.sin(2 * X[:, 0]) + 0.05 * rng.normal(size=150)
+    model = KernelRidge(Gaussian(1.5), alpha="loo", tune=True, solver=solver).fit(X, y)
+    scales = model.kernel_.length_scale
+    assert min(scales[1:]) > 5 * scales[0]
+    assert model.tuning_.tune == "ard"
+    assert "each column: relative error" in str(model.report())
+    assert "at rows left out: as given" in str(model.report())
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.tuning_.judged == model.tuning_.judged
+    assert again.kernel_ == model.kernel_
+    assert isinstance(KernelRidge(Gaussian(1.5), tune="scale", solver=solver).fit(X, y).kernel_.length_scale, float)
+    with pytest.raises(ValueError, match="tune='both'"):
+        KernelRidge(tune="both").fit(X, y)

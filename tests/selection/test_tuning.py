@@ -7,6 +7,7 @@ import pytest
 import torch
 from refitting import loo_by_refitting
 
+from mercer import KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.kernels import (
@@ -160,7 +161,7 @@ def test_a_fixed_alpha_means_the_same_lambda_on_a_subsample():
 def test_a_first_descent_on_few_rows_keeps_lambda_and_leads_to_the_descent_on_all(monkeypatch):
     X, y = problem(60)
     rows = merged_rows(points(X), torch.from_numpy(y), torch.linspace(1.0, 2.0, 60))
-    few = Objective(Laplace(1.0), rows, torch.tensor([3.0]), CRITERIA["loo"]).on_first(20)
+    few = Objective(Laplace(1.0), rows, torch.tensor([3.0]), CRITERIA["loo"]).on(slice(20))
     assert len(few.rows) == 20
     assert float(few.alpha) / few.rows.total == pytest.approx(3.0 / rows.total)
     at_once = tune_kernel(Laplace(1.0), points(X), torch.from_numpy(y), None, "loo")
@@ -168,6 +169,59 @@ def test_a_first_descent_on_few_rows_keeps_lambda_and_leads_to_the_descent_on_al
     in_two_steps = tune_kernel(Laplace(1.0), points(X), torch.from_numpy(y), None, "loo")
     assert in_two_steps.rows_used == 60
     assert in_two_steps.error == pytest.approx(at_once.error, rel=0.02)
+
+
+def wide(n, d=8, seed=0):
+    """A function of the first two of many columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=n)
+
+
+def test_scale_keeps_the_ratios_of_length_scales_and_ard_gives_each_column_its_own():
+    X, y = wide(120, d=3)
+    given = (1.0, 2.0, 4.0)
+    scale = tune_kernel(Gaussian(given), points(X), torch.from_numpy(y), None, "loo", tune="scale")
+    assert np.allclose(np.divide(scale.kernel.length_scale, given) / scale.kernel.length_scale[0], 1.0)
+    assert scale.kernel.length_scale != given
+    one = tune_kernel(Gaussian(1.0), points(X), torch.from_numpy(y), None, "loo", tune="scale")
+    assert isinstance(one.kernel.length_scale, float)
+    each = tune_kernel(Gaussian(1.0), points(X), torch.from_numpy(y), None, "loo", tune="ard")
+    assert len(each.kernel.length_scale) == 3
+    assert each.error < one.error
+
+
+@pytest.mark.parametrize("n", [150, 1000], ids=["folds", "rows left over"])
+def test_the_rows_tell_how_many_length_scales_they_can_find(n, monkeypatch):
+    monkeypatch.setattr("mercer.selection.tuning.FEW_ROWS", 150)
+    X, y = wide(n)
+    tuned = tune_kernel(Gaussian(2.0), points(X), torch.from_numpy(y), None, "loo", tune=True, max_rows=400)
+    assert tuned.tune == "ard"
+    assert tuned.judged[2] < 0.7 * tuned.judged[1]
+    noise = np.random.default_rng(1).normal(size=n)
+    nothing = tune_kernel(Gaussian(2.0), points(X), torch.from_numpy(noise), None, "loo", tune=True, max_rows=400)
+    assert nothing.tune != "ard"  # though its leave-one-out error can be made the smallest
+    assert min(nothing.judged) > 0.8
+
+
+def test_what_was_given_is_kept_where_nothing_is_better():
+    X, y = problem(60, d=1)
+    best = tune_kernel(Gaussian(0.5), points(X), torch.from_numpy(y), None, "loo", tune="scale")
+    again = tune_kernel(best.kernel, points(X), torch.from_numpy(y), None, best.alpha, tune=True)
+    assert again.error <= again.start_error
+    assert again.error == pytest.approx(best.error, rel=1e-2)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_candidates_are_judged_by_the_predictions_of_ridge_regression(intercept):
+    X, y = problem(50)
+    rows = merged_rows(points(X), torch.from_numpy(y + 3.0), torch.linspace(0.5, 2.0, 50))
+    some, rest = rows.take(slice(35)), rows.take(slice(35, None))
+    objective = Objective(Gaussian(0.7), some, None, CRITERIA["loo"], intercept)
+    theta = np.append(objective.start(), np.log(1e-3))
+    model = KernelRidge(Gaussian(0.7), alpha=objective.ridge_at(theta), fit_intercept=intercept)
+    model.fit(some.X.values.numpy(), some.Y.numpy(), sample_weight=some.weights.numpy())
+    assert np.allclose(objective.predictions(theta, rest), model.predict(rest.X.values.numpy()), atol=1e-9)
 
 
 def test_progress_and_history_follow_the_iterations():
@@ -185,9 +239,10 @@ def test_progress_and_history_follow_the_iterations():
 def test_the_limit_of_iterations_holds():
     X, y = problem(60, d=4)
     tuned = tune_kernel(Gaussian((1.0,) * 4), points(X), torch.from_numpy(y), None, "loo", max_iter=2)
-    assert len(tuned.history) <= 3 * 2  # three descents
+    assert len(tuned.history) <= 4 * 2  # three descents of one number, one of all
     assert "limit after 2 iterations" in tuned.message
-    untouched = tune_kernel(Gaussian(0.6), points(X), torch.from_numpy(y), None, 0.1, max_iter=0, n_starts=1)
+    options = {"tune": "scale", "max_iter": 0, "n_starts": 1}
+    untouched = tune_kernel(Gaussian(0.6), points(X), torch.from_numpy(y), None, 0.1, **options)
     assert untouched.kernel.length_scale == pytest.approx(0.6)
     assert untouched.error == untouched.start_error
 
@@ -226,7 +281,7 @@ def test_targets_that_are_zero_or_constant_do_no_harm():
         tuned = tune_kernel(Gaussian(1.0), points(X), torch.full((30,), constant), None, "loo")
         assert np.isfinite(tuned.error)
         assert np.isfinite(tuned.alpha)
-        assert np.isfinite(tuned.kernel.length_scale)
+        assert np.isfinite(tuned.kernel.length_scale).all()
 
 
 def test_failures_are_a_large_finite_value_without_direction():
@@ -248,6 +303,8 @@ def test_what_is_not_a_kernel_is_refused():
         tune_kernel(Gaussian((1.0, 1.0, 1.0)), points(X), torch.from_numpy(y), None, 1.0)
     with pytest.raises(ValueError, match="criterion='bic'"):
         tune_kernel(Gaussian(1.0), points(X), torch.from_numpy(y), None, "bic")
+    with pytest.raises(ValueError, match="tune='each'"):
+        tune_kernel(Gaussian(1.0), points(X), torch.from_numpy(y), None, 1.0, tune="each")
     with pytest.raises(ValueError, match="max_rows=1"):
         tune_kernel(Gaussian(1.0), points(X), torch.from_numpy(y), None, 1.0, max_rows=1)
     with pytest.raises(ValueError, match="alpha=-1"):

@@ -12,6 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.kernels import Kernel, as_kernel, resolve
+from mercer.kernels.columns import is_length_scale, per_column
 from mercer.kernels.names import kernel_from_name
 from mercer.kernels.pair import DiagonalPair
 
@@ -69,7 +70,9 @@ def need_squares(size: np.ndarray, name: str) -> None:
         raise InputError(f"The largest value of {where} is {size[bad[0]]:.0e}, whose square is no number: rescale it.")
 
 
-def start_kernel(kernel: Any, X: Points, scales: Scales, seed: int = 0) -> tuple[Kernel, frozenset[str]]:
+def start_kernel(
+    kernel: Any, X: Points, scales: Scales, seed: int = 0, tune: bool | str = True
+) -> tuple[Kernel, frozenset[str]]:
     r"""The kernel from which learning starts, and the paths of the parameters whose entries stay tied.
 
     A name stands for a signal variance times that kernel with a length scale for each feature,
@@ -77,12 +80,20 @@ def start_kernel(kernel: Any, X: Points, scales: Scales, seed: int = 0) -> tuple
     .. math:: \operatorname{var}(y)\, k(x, z), \qquad \ell_j = \sqrt d \operatorname{sd}(x_j);
 
     with fewer than four rows for each feature these keep their ratios. A kernel is taken as it is, in the units of the
-    data, with median length scales found.
+    data, with median length scales found. With ``tune="scale"`` length scales keep their ratios whatever the rows; with
+    "ard" they never do, and a kernel with one for several columns gets one for each.
 
     >>> X = Points(torch.tensor([[0.0], [2.0], [0.0], [2.0]]).double())
     >>> start_kernel("matern52", X, Scales.of(X, torch.tensor([[-3.0], [3.0], [3.0], [-3.0]])))[0]
     9.0 * Matern(nu=2.5, length_scale=(1.0,))
     """
+    start, tied = _start_kernel(kernel, X, scales, seed)
+    if tune == "scale":
+        return start, frozenset(path for path, v in start.tunable().items() if is_length_scale(path) and np.ndim(v))
+    return (per_column(start, X), frozenset()) if tune == "ard" else (start, tied)
+
+
+def _start_kernel(kernel: Any, X: Points, scales: Scales, seed: int) -> tuple[Kernel, frozenset[str]]:
     if not isinstance(kernel, str):
         return resolve(as_kernel(kernel).bind(X.names), X, seed=seed), frozenset()
     base, tied = kernel_from_name(kernel), frozenset[str]()

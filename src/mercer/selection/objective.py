@@ -11,11 +11,13 @@ from torch import Tensor
 
 from mercer.core.errors import MercerError
 from mercer.kernels import Kernel
+from mercer.kernels.columns import is_length_scale
 from mercer.kernels.pair import DensePair
 from mercer.operators.centred import Lift
 from mercer.selection.rows import Rows
 from mercer.solvers.centring import centred
-from mercer.solvers.factor import factorise_in_place
+from mercer.solvers.factor import cholesky, factorise_in_place
+from mercer.solvers.symmetric import add_gram
 
 FAILED = 50.0
 """The value where the error cannot be computed: worse than any log error that can."""
@@ -33,7 +35,8 @@ class Objective:
     With an `intercept`, A is centred and targets are less their means.
 
     `theta` holds the logs of the kernel's tunable parameters and, when no `alpha` is given, last the log of
-    rho = alpha / tr A, which leaves the error unchanged when the kernel is scaled. With M = A + alpha I, G = M^-1,
+    rho = alpha / tr A, which leaves the error unchanged when the kernel is scaled. With `tied`, the numbers of a vector
+    keep their ratios: one entry stands for all, the log of their geometric mean. With M = A + alpha I, G = M^-1,
     x = G b, and p, q the derivatives of E in x and in diag G,
 
     .. math:: \frac{\partial E}{\partial M} = -(G p) x^T - G \operatorname{diag}(q) G,
@@ -50,26 +53,40 @@ class Objective:
         alpha: Tensor | None,
         error_of: Callable[..., Tensor],
         intercept: bool = False,
+        tied: bool = False,
     ) -> None:
         self.kernel = kernel
         self.rows = rows
+        self.tied = tied
         self.intercept = intercept
         self.alpha = alpha
         self.error_of = error_of
         self.parameters = kernel.tunable()
+        self.logs = {path: np.log(np.atleast_1d(np.asarray(v, dtype=float))) for path, v in self.parameters.items()}
         self.variance = relative_scale(rows)
         self.best: tuple[float, np.ndarray] | None = None
 
-    def on_first(self, n: int) -> Objective:
-        """The same objective on the first n rows, with a fixed alpha scaled by their share of the weight."""
-        rows = self.rows.take(slice(n))
+    def on(self, index: Tensor | slice) -> Objective:
+        """The same objective on some of the rows, with a fixed alpha scaled by their share of the weight."""
+        rows = self.rows.take(index)
         alpha = None if self.alpha is None else self.alpha * (rows.total / self.rows.total)
-        return Objective(self.kernel, rows, alpha, self.error_of, self.intercept)
+        return Objective(self.kernel, rows, alpha, self.error_of, self.intercept, self.tied)
+
+    def moving(self, kernel: Kernel, *, tied: bool) -> Objective:
+        """The same objective for another kernel."""
+        return Objective(kernel, self.rows, self.alpha, self.error_of, self.intercept, tied)
 
     def start(self) -> np.ndarray:
         """The logs of the kernel's own parameters."""
-        values = [np.atleast_1d(np.log(np.asarray(v, dtype=np.float64))) for v in self.parameters.values()]
+        values = [logs.mean(keepdims=True) if self.tied else logs for logs in self.logs.values()]
         return np.concatenate(values) if values else np.empty(0)
+
+    @property
+    def widths(self) -> np.ndarray:
+        """One for each entry of theta that is a length scale, zero for the other parameters."""
+        sizes = {path: 1 if self.tied else len(logs) for path, logs in self.logs.items()}
+        masks = [np.full(size, float(is_length_scale(path))) for path, size in sizes.items()]
+        return np.concatenate(masks) if masks else np.empty(0)
 
     def kernel_at(self, theta: np.ndarray) -> Kernel:
         """The kernel with parameters exp(theta), as floats and tuples."""
@@ -100,14 +117,33 @@ class Objective:
             return FAILED
         return value if np.isfinite(value) else FAILED
 
+    def predictions(self, theta: np.ndarray, rows: Rows) -> Tensor:
+        """The predictions (m, t) for other rows of the fit at theta."""
+        kernel, w, t = self.kernel_at(theta), self.rows.weights, self.rows.Y.shape[1]
+        A, _ = self._matrix(kernel)
+        alphas = self._alphas(torch.from_numpy(np.asarray(theta, dtype=float)), A.diagonal().sum())
+        y = centred(self.rows.Y, w, wanted=self.intercept)[1]
+        c = torch.empty_like(y)
+        for distinct in alphas.unique():
+            M, columns = A.clone(), alphas == distinct
+            M.diagonal().add_(distinct)
+            L = cholesky(M, "The system of a kernel that is tried", "use a larger alpha")
+            c[:, columns] = w.sqrt().unsqueeze(1) * torch.cholesky_solve(w.sqrt().unsqueeze(1) * y[:, columns], L)
+        own = kernel.on(DensePair(self.rows.X)).to(y) @ c
+        constant = (w @ (self.rows.Y - own)) / w.sum() if self.intercept else y.new_zeros(t)
+        return kernel.on(DensePair(rows.X, self.rows.X)).to(y) @ c + constant
+
+    def _alphas(self, theta: Tensor, trace: Tensor) -> Tensor:
+        """The alpha of each target at theta."""
+        if self.alpha is None:
+            return (theta[-1].to(trace).exp() * trace).expand(self.rows.Y.shape[1])
+        return torch.maximum(self.alpha.to(trace), SMALLEST_RIDGE * trace)
+
     def _evaluate(self, theta: np.ndarray, gradient: bool) -> tuple[float, np.ndarray]:
         logs = torch.tensor(theta, dtype=torch.float64, requires_grad=gradient)
         A, lift = self._matrix(self.kernel.replace(**self._changes(logs)))
         trace = A.diagonal().sum()
-        if self.alpha is None:
-            alphas = (logs[-1].to(trace).exp() * trace).expand(self.rows.Y.shape[1])
-        else:
-            alphas = torch.maximum(self.alpha.to(trace), SMALLEST_RIDGE * trace)
+        alphas = self._alphas(logs, trace)
         error, grad_A, grad_alphas = self._error(A.detach(), alphas.detach(), gradient, lift)
         value = float(np.log(np.maximum(error, SMALLEST_ERROR)))
         pairs = [(t, g) for t, g in ((A, grad_A), (alphas, grad_alphas)) if t.requires_grad]
@@ -150,21 +186,28 @@ class Objective:
             error += float(part.detach())
             if gradient:
                 p, q, direct = torch.autograd.grad(part, [x, diagonal, alpha])
-                grad_M = torch.addmm((G @ p) @ x.detach().T, G * q, G).neg_()
+                grad_M = _between(G, q).addmm_(G @ p, x.detach().T).neg_()
                 grad_A += grad_M
                 grad_alphas[columns] = (direct + grad_M.diagonal().sum()) / columns.sum()
         return error, grad_A, grad_alphas
 
-    def _changes(self, logs: Tensor) -> dict[str, Tensor]:
+    def _changes(self, theta: Tensor) -> dict[str, Tensor]:
         changes, place = {}, 0
-        for path, value in self.parameters.items():
-            if np.ndim(value) == 0:
-                changes[path] = logs[place].exp()
-                place += 1
-            else:
-                changes[path] = logs[place : place + len(value)].exp()
-                place += len(value)
+        for path, logs in self.logs.items():
+            size = 1 if self.tied else len(logs)
+            part = theta[place : place + size]
+            if self.tied:
+                part = part + torch.from_numpy(logs - logs.mean())
+            changes[path] = part.exp() if np.ndim(self.parameters[path]) else part[0].exp()
+            place += size
         return changes
+
+
+def _between(G: Tensor, q: Tensor) -> Tensor:
+    """G diag(q) G for a symmetric G, at half the cost where q has one sign."""
+    if bool((q <= 0).all()):
+        return add_gram(torch.zeros_like(G), (-q).sqrt().unsqueeze(1) * G).neg_()
+    return (G * q) @ G
 
 
 def weighted_gram(kernel: Kernel, rows: Rows) -> Tensor:

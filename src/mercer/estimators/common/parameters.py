@@ -17,6 +17,7 @@ from mercer.estimators.common.alpha import ALPHA, CRITERIA, POSITIVE_ALPHA
 from mercer.estimators.common.rules import (
     FLAG,
     SCALE,
+    TUNE,
     Reader,
     Rule,
     Rules,
@@ -122,7 +123,7 @@ RULES: Rules = {
     ),
     "standardize": FLAG,
     "tol": Rule(is_number, lambda value: 0 < value < 1, "a number > 0 and < 1"),
-    "tune": FLAG,
+    "tune": TUNE,
     "verbose": of_kind(lambda value: is_integer(value) or FLAG.kind(value), "True, False or an integer"),
     "weight_scale": SCALE,
 }

@@ -137,3 +137,4 @@ def listed(names: tuple[str, ...]) -> str:
 
 FLAG = of_kind(is_flag, "True or False")
 SCALE = number(lambda value: value >= 0, "a finite number >= 0")
+TUNE = name_or(("scale", "ard"), is_flag, "True or False")

@@ -94,7 +94,7 @@ PARAMS: dict[str, Kind] = {
     "n_learn": COUNT,
     "n_restarts": whole(),
     "noise": Either((one_of("learn"), number(0), Several(number(0), 1))),
-    "tune": FLAG,
+    "tune": Either((FLAG, one_of("scale", "ard"))),
     "pre_image": one_of("ridge", "fixed_point"),
     "priors": optional(Pairs(TEXT, PRIOR)),
     "quantiles": Either((LEVEL, Several(LEVEL, 1))),

@@ -54,7 +54,8 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     bounds : ranges by name or path, ``{"factor": (0.1, 100.0), "period": "fixed"}``, in the units of the data. By
         default a factor of 1,000 either way from the start, of 100,000 for factors of kernels; the variance of a kernel
         given by name is at most 100, odds of 20,000 to one.
-    tune : whether to learn hyperparameters; else those given are kept.
+    tune : whether to learn hyperparameters; else those given are kept. "scale" lets the length scales of a kernel keep
+        their ratios, "ard" gives it one for each column.
     standardize : take start values in units of the deviations of X; else as if they were one already.
     device : "auto", "cpu", "cuda" or a torch device.
     dtype : "float32" or "float64" of kernel values; "auto" is float64.
@@ -109,7 +110,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         n_restarts: int = 2,
         priors: Any = None,
         bounds: Any = None,
-        tune: bool = True,
+        tune: bool | str = True,
         standardize: bool = True,
         device: Any = "auto",
         dtype: Any = "auto",

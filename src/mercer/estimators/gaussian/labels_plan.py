@@ -35,7 +35,7 @@ def plan_labels(settings: LearningSettings, sample: Sample, classes: np.ndarray)
         raise InputError(f"y has one class, {classes.tolist()[0]!r}: a classifier needs at least two classes.")
     place = place_of(settings, sample.seen, budget_left(settings, sample))
     hyper, scales = _start(settings, sample)
-    learns = settings.tune and hyper.open
+    learns = bool(settings.tune) and hyper.open
     check_memory(len(sample), len(classes), learns, place)
     return LabelsPlan(settings, hyper, scales, learns, place, classes)
 
@@ -44,7 +44,7 @@ def _start(settings: LearningSettings, sample: Sample) -> tuple[Hyperparameters,
     """The kernel at its start, in the units of the data, and the box it may move in."""
     scales = Scales.of(sample.rows, torch.ones(1, 1), sample.square)
     start = scales if settings.standardize else Scales.unit(None if scales.X is None else len(scales.X))
-    kernel, tied = start_kernel(settings.kernel, sample.rows, start, settings.seed)
+    kernel, tied = start_kernel(settings.kernel, sample.rows, start, settings.seed, settings.tune)
     check_kernel_values(kernel, sample.rows)
     bounds = dict(settings.bounds or {})
     if isinstance(settings.kernel, str):

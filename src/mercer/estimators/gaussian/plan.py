@@ -65,7 +65,7 @@ def plan_process(settings: ProcessSettings, sample: Sample) -> ProcessPlan:
     taught = None if all_rows else rows_but_copies(data)
     teaching = data if taught is None else data.take(taught)
     hyper, scales = _start(settings, teaching)
-    learns = settings.tune and hyper.open and len(teaching) > 1
+    learns = bool(settings.tune) and hyper.open and len(teaching) > 1
     by_data = isinstance(settings.mean, str) and settings.mean == "auto"
     mean = None if by_data else as_mean(settings.mean, teaching.X)
     n_taught = min(len(teaching), settings.n_learn or n) if learns else 0
@@ -119,7 +119,7 @@ def _start(settings: ProcessSettings, data: Observations) -> tuple[Hyperparamete
     scales = Scales.of(data.X, data.Y, data.square)
     columns = None if scales.X is None else len(scales.X)
     start = scales if settings.standardize else Scales.unit(columns)
-    kernel, tied = start_kernel(settings.kernel, data.X, start, settings.seed)
+    kernel, tied = start_kernel(settings.kernel, data.X, start, settings.seed, settings.tune)
     check_kernel_values(kernel, data.X)
     floor = SMALLEST_NOISE * scales.y
     hyper = Hyperparameters.of(

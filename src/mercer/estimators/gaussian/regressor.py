@@ -73,7 +73,8 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
     bounds : ranges by name or path, ``{"noise": (1e-4, 1.0), "period": "fixed"}``, in the units of the data. By default
         a factor of 1,000 either way from the start, of 100,000 for the signal and upwards for length scales; the noise
         is between 1e-6 and 10 times the variance of y.
-    tune : whether to learn hyperparameters; else those given are kept.
+    tune : whether to learn hyperparameters; else those given are kept. "scale" lets the length scales of a kernel keep
+        their ratios, "ard" gives it one for each column.
     standardize : take start values in units of the deviations of X and y; else as if both had deviation one already.
         Several targets are in addition brought to one size. Everything is reported in the units of the data.
     device : "auto", "cpu", "cuda" or a torch device.
@@ -140,7 +141,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         n_restarts: int = 2,
         priors: Any = None,
         bounds: Any = None,
-        tune: bool = True,
+        tune: bool | str = True,
         standardize: bool = True,
         device: Any = "auto",
         dtype: Any = "auto",

@@ -46,7 +46,7 @@ def process_report(fit: ProcessFit) -> Report:
 
 
 def _too_few(fit: ProcessFit) -> bool:
-    return fit.plan.settings.tune and len(fit.plan.hyper) > 0
+    return bool(fit.plan.settings.tune) and len(fit.plan.hyper) > 0
 
 
 def _held(fit: ProcessFit) -> float | None:

@@ -27,7 +27,7 @@ class LearningSettings:
     n_restarts: int
     priors: Any
     bounds: Any
-    tune: bool
+    tune: bool | str
     standardize: bool
     device: Any
     dtype: Any

@@ -73,7 +73,10 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         "loo" by leave-one-out, "gcv" by generalised cross-validation; "auto" is "loo".
     alphas : the path that these words search; by default 30 values relative to the largest eigenvalue.
     fit_intercept : whether to add an intercept without penalty. False is the problem of scikit-learn's KernelRidge.
-    tune : fit the kernel's parameters too, by the gradient of the leave-one-out error.
+    tune : fit the kernel's parameters too, by the gradient of the leave-one-out error: "scale" finds one factor for the
+        length scales of a kernel, "ard" a length scale for each column. True takes the better of the two at rows that
+        the tuning had not seen, the one with fewer numbers where they are alike, or none. At most 1,000 rows teach;
+        then all are fitted, or added up on landmarks.
     solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
         "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
         (conjugate gradients), "eigenpro" and "gd" (descents that stop by rows held out; use alpha=0). On landmarks:
@@ -107,7 +110,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     solver_report_ : how the system was solved.
     n_iter_ : iterations of the solver, 1 for a direct one.
     alpha_path_ : errors along the path when alpha was chosen, else None.
-    tuning_ : the account of the tuning, else None.
+    tuning_ : the account of the tuning (`mercer.selection.Tuned`), else None.
 
     References
     ----------
@@ -133,7 +136,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         alpha: Any = 1.0,
         alphas: Any = None,
         fit_intercept: bool = False,
-        tune: bool = False,
+        tune: bool | str = False,
         solver: str = "auto",
         device: Any = "auto",
         dtype: Any = "auto",

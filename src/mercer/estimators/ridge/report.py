@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.core.report import Report, make_report
+from mercer.estimators.common.tuned import tuning_text
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.left_out import with_left_out
 from mercer.kernels.shown import kernel_text
@@ -26,8 +27,7 @@ def ridge_report(fit: RidgeFit, n_features: int | None) -> Report:
         ("kernel", kernel_text(fit.plan.kernel, fit.plan.settings.kernel)),
     ]
     if tuning is not None:
-        gain = f"relative error {tuning.start_error:.4g} -> {tuning.error:.4g}"
-        lines.append(("tuning", f"{gain}, {tuning.message}"))
+        lines.append(("tuning", tuning_text(tuning)))
     chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
     lines.append(("alpha", f"{_numbers(fit.given_alpha)} ({chosen})"))
     if path is not None and fit.sample is not None and not fit.plan.traits.stops_early:

@@ -33,7 +33,7 @@ class RidgeSettings:
     alpha: Any
     alphas: Tensor | None
     fit_intercept: bool
-    tune: bool
+    tune: bool | str
     solver: str
     method: Any
     device: Any

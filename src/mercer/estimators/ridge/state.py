@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,34 +32,20 @@ from mercer.estimators.common.state import (
     read_training_data,
     remember_features,
 )
+from mercer.estimators.common.tuning_state import TUNING, plain_tuning, read_tuning
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.plan import RidgePlan, place_of
 from mercer.estimators.ridge.settings import RidgeSettings
-from mercer.files.kinds import ANY_TABLE, FLAG, TEXT, Either, Several, Table, number, one_of, optional, whole
+from mercer.files.kinds import ANY_TABLE, FLAG, Several, Table, number, one_of, optional
 from mercer.functions.basis import Centres, Features
 from mercer.functions.fourier import FourierFeatures
 from mercer.functions.sums import FeatureSum, KernelSum
 from mercer.kernels import from_dict, to_dict
 from mercer.kernels.serialize import from_dict_at
-from mercer.selection import Tuned
 from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
 
 if TYPE_CHECKING:
     from mercer.estimators.ridge.kernel_ridge import KernelRidge
-
-ALPHA = Several(number(0), 1)
-
-TUNING = Table(
-    {
-        "kernel": ANY_TABLE,
-        "alpha": Either((number(0), ALPHA)),
-        "error": number(finite=False),
-        "start_error": number(finite=False),
-        "history": Several(number(finite=False)),
-        "message": TEXT,
-        "rows_used": whole(1),
-    }
-)
 
 RIDGE = Table(
     POINTS
@@ -67,7 +53,7 @@ RIDGE = Table(
         "params": ANY_TABLE,
         "kernel": ANY_TABLE,
         "solver": one_of(*RIDGE_SOLVERS),
-        "alpha": ALPHA,
+        "alpha": Several(number(0), 1),
         "alpha_shared": FLAG,
         "report": REPORT,
         "seen": SEEN,
@@ -92,7 +78,7 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
         "names": plain_names(model),
         "objects": plain_objects(points),
         "criterion": None if path is None else path.criterion,
-        "tuning": None if fit.tuning is None else _plain_tuning(fit.tuning),
+        "tuning": None if fit.tuning is None else plain_tuning(fit.tuning),
     }
     if not isinstance(model.landmarks, str):
         meta["params"]["landmarks"] = GIVEN
@@ -144,21 +130,8 @@ def ridge_from_state(
     settings = RidgeSettings.of(model.get_params(deep=False))
     alpha, place = _alpha(meta, seen.n_targets), place_of(settings, solver, seen, settings.memory_budget)
     plan = RidgePlan(settings, kernel, alpha, solver, report.reason, place, seen.n_rows)
-    tuning = None if meta["tuning"] is None else _tuning(meta["tuning"])
+    tuning = None if meta["tuning"] is None else read_tuning(meta["tuning"])
     return model, RidgeFit(plan, seen, function, intercept, alpha, report, path, tuning, sample, loo, order)
-
-
-# Out
-
-
-def _plain_tuning(tuning: Tuned) -> dict[str, Any]:
-    values = {f.name: getattr(tuning, f.name) for f in fields(tuning)}
-    alpha = values["alpha"]
-    return values | {
-        "kernel": to_dict(tuning.kernel),
-        "alpha": alpha.tolist() if isinstance(alpha, Tensor) else alpha,
-        "history": list(tuning.history),
-    }
 
 
 # In
@@ -179,13 +152,3 @@ def _alpha(meta: dict[str, Any], n_targets: int) -> float | Tensor:
     if len(values) != (1 if shared else n_targets):
         raise ModelFileError(f"alpha is {values!r:.60}, expected {1 if shared else n_targets} numbers")
     return float(values[0]) if shared else torch.tensor(values, dtype=torch.float64)
-
-
-def _tuning(values: dict[str, Any]) -> Tuned:
-    alpha = values["alpha"]
-    found = {
-        "kernel": from_dict(values["kernel"]),
-        "alpha": torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, list) else float(alpha),
-        "history": tuple(values["history"]),
-    }
-    return Tuned(**values | found)
