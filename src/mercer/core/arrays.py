@@ -189,7 +189,7 @@ def _frame_array(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
 
 
 def _is_number(column: Any) -> bool:
-    return column.dtype.is_numeric() or column.dtype == nw.Boolean
+    return bool(column.dtype.is_numeric() or column.dtype == nw.Boolean)
 
 
 def refuse_masked(values: Any, name: str) -> None:

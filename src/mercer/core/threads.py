@@ -163,7 +163,8 @@ def on_one_core(work: Callable[[], R]) -> R:
             answer.put((None, error))
 
     _pool.waiting.put(run)
-    result, error = answer.get()
+    found, error = answer.get()
     if error is not None:
         raise error
+    result: R = found
     return result

@@ -72,7 +72,8 @@ class NystromMap:
     def __call__(self, points: Points) -> Tensor:
         """The features (n, r) of some rows; products run tile by tile and never store k(x, Z)."""
         operator = self._gram(points, self.dtype)
-        return operator.matmul(self.basis.to(device=operator.device, dtype=self.dtype))
+        result: Tensor = operator.matmul(self.basis.to(device=operator.device, dtype=self.dtype))
+        return result
 
     def _gram(self, points: Points, dtype: torch.dtype) -> Any:
         place = {"device": self.device, "memory_budget": self.memory_budget, "dtype": dtype}

@@ -16,7 +16,8 @@ LARGE_ORDER = 50.0
 
 def matern_profile(u: Tensor, nu: float) -> Tensor:
     r"""Value of :math:`\frac{2^{1-\nu}}{\Gamma(\nu)} u^\nu K_\nu(u)` for :math:`u \ge 0`, differentiable in u."""
-    return _PowerBessel.apply(u, float(nu), float(nu), float(nu))
+    result: Tensor = _PowerBessel.apply(u, float(nu), float(nu), float(nu))
+    return result
 
 
 class _PowerBessel(torch.autograd.Function):
@@ -58,7 +59,7 @@ def _log_bessel_k(order: float, u: np.ndarray) -> np.ndarray:
         value = np.log(scipy.special.kve(order, u)) - u
     near_zero = math.lgamma(order) + (order - 1.0) * math.log(2.0) - order * np.log(u) if order > 0 else value
     far = 0.5 * np.log(math.pi / (2.0 * u)) - u
-    return np.where(np.isfinite(value), value, np.where(u < 1, near_zero, far))
+    return np.asarray(np.where(np.isfinite(value), value, np.where(u < 1, near_zero, far)))
 
 
 def _debye(order: float, u: np.ndarray) -> np.ndarray:

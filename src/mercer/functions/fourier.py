@@ -131,7 +131,7 @@ class FourierFeatures:
 
     @property
     def _scale(self) -> float:
-        return (2.0 * self.amplitude / max(1, self._n_waves)) ** 0.5
+        return float((2.0 * self.amplitude / max(1, self._n_waves)) ** 0.5)
 
     def _differentiable(self, x: Tensor) -> Tensor:
         phases = x @ self.frequencies.to(x.device).T

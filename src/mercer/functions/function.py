@@ -303,7 +303,8 @@ class RKHSFunction:
         squares = _inner(kernel, self, self)
         if bool((squares < 0).any()):
             self._check_rounding(kernel, squares)
-        return sqrt(squares.clamp(min=0.0))
+        result: Tensor = sqrt(squares.clamp(min=0.0))
+        return result
 
     def _check_rounding(self, kernel: Kernel, squares: Tensor) -> None:
         """An error where a squared norm is more negative than rounding explains."""

@@ -23,7 +23,8 @@ def times(kernel: Kernel, x: Points, z: Points, weights: Tensor, memory_budget: 
     if torch.is_grad_enabled() and _requires_grad(kernel, x, z, weights):
         values = kernel.on(DensePair(x, z))
         return values @ weights.to(values)
-    return gram(kernel, x, z, memory_budget=memory_budget) @ weights
+    result: Tensor = gram(kernel, x, z, memory_budget=memory_budget) @ weights
+    return result
 
 
 def gradients(kernel: Kernel, x: Points, z: Points, weights: Tensor, memory_budget: Any = None) -> Tensor:
@@ -41,7 +42,8 @@ def _tile_gradients(kernel: Kernel, x: Points, z: Points, weights: Tensor) -> Te
     with torch.enable_grad():
         totals = (kernel.on(DensePair(Points(rows, x.names), z)) @ weights).sum(0)
     if not totals.requires_grad:  # a constant
-        return rows.new_zeros(len(rows), weights.shape[1], rows.shape[1])
+        result: Tensor = rows.new_zeros(len(rows), weights.shape[1], rows.shape[1])
+        return result
     one = [torch.autograd.grad(total, rows, retain_graph=True, materialize_grads=True)[0] for total in totals]
     return torch.stack(one, dim=1)
 

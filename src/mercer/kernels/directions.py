@@ -23,7 +23,8 @@ class Variance:
     bias: Any
 
     def __call__(self, rows: Tensor) -> Tensor:
-        return self.weight * rows.square().sum(1) + self.bias
+        result: Tensor = self.weight * rows.square().sum(1) + self.bias
+        return result
 
 
 @dataclass(frozen=True)

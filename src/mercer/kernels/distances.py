@@ -29,7 +29,8 @@ def squared_distances(x: Tensor, z: Tensor, *, exact: bool) -> Tensor:
 
     Differentiable in both arguments, any number of times.
     """
-    return _SquaredDistances.apply(x, z, exact)
+    result: Tensor = _SquaredDistances.apply(x, z, exact)
+    return result
 
 
 class _SquaredDistances(torch.autograd.Function):

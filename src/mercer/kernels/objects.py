@@ -63,13 +63,14 @@ class Callable(Kernel):
 
     def _objects(self, points: Points) -> Sequence[Any] | np.ndarray:
         """The rows as the function takes them."""
-        if not points.is_tensor:
-            return points.values
-        if points.values.requires_grad:
+        values: Any = points.values
+        if isinstance(values, list):
+            return values
+        if values.requires_grad:
             raise InputTypeError(
                 f"X requires gradients, which {self!r} cannot give; pass X.detach(), or write the function as a Kernel."
             )
-        return points.values.cpu().numpy()
+        return np.asarray(values.cpu())
 
     def _each(self, x: Sequence[Any] | np.ndarray, z: Sequence[Any] | np.ndarray, label: str) -> Tensor:
         values = torch.empty(len(x), len(z), dtype=torch.float64)

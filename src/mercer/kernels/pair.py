@@ -230,7 +230,8 @@ class SymbolicPair(Pair):
 
     def _plain(self, length_scale: LengthScale) -> float | tuple[float, ...]:
         as_scale(length_scale, vectors(self.sample))
-        return length_scale
+        result: float | tuple[float, ...] = length_scale
+        return result
 
 
 def vectors(points: Points) -> Tensor:
@@ -240,7 +241,8 @@ def vectors(points: Points) -> Tensor:
             "A kernel of rows of numbers was given other objects; pass a table (a two-dimensional array or a "
             "frame), or use a kernel of objects such as Callable or Spectrum."
         )
-    return points.values
+    result: Tensor = points.values
+    return result
 
 
 def as_scale(length_scale: LengthScale, x: Tensor, name: str = "length_scale") -> float | Tensor:

@@ -100,7 +100,8 @@ class OrthogonalDraws(Draws):
         square = torch.randn(blocks, n_columns, n_columns, dtype=torch.float64, generator=self.generator)
         directions = torch.linalg.qr(square)[0].mT.reshape(-1, n_columns)[: self.count]
         signs = torch.randint(0, 2, (self.count, 1), generator=self.generator) * 2 - 1
-        return directions * signs * super().normal(n_columns).norm(dim=1, keepdim=True)
+        result: Tensor = directions * signs * super().normal(n_columns).norm(dim=1, keepdim=True)
+        return result
 
     def cauchy(self, n_columns: int) -> Tensor:
         raise _needs_directions("the L1 distance")
@@ -154,7 +155,8 @@ class QuasiDraws(Draws):
         return torch.stack(taken, dim=1)
 
     def normal(self, n_columns: int) -> Tensor:
-        return torch.special.ndtri(self.uniform(n_columns))
+        result: Tensor = torch.special.ndtri(self.uniform(n_columns))
+        return result
 
     def poisson(self, rates: Tensor) -> Tensor:
         return torch.from_numpy(scipy.stats.poisson.ppf(self.uniform(rates.shape[1]).numpy(), rates.numpy()))

@@ -82,7 +82,8 @@ def _strings(points: Points, name: str) -> list[str]:
     for i, value in enumerate(points.values):
         if not isinstance(value, str):
             raise InputTypeError(f"Spectrum takes strings, but {name}[{i}] is {value!r} ({type(value).__name__}).")
-    return points.values
+    result: list[str] = points.values
+    return result
 
 
 def _matrix(counts: list[Counter[str]], vocabulary: dict[str, int]) -> scipy.sparse.csr_array:

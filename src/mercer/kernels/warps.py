@@ -134,7 +134,8 @@ class Features:
 def _square_root(metric: tuple[tuple[float, ...], ...]) -> Tensor:
     """L with L L^T equal to the metric."""
     values, vectors_ = torch.linalg.eigh(torch.tensor(metric, dtype=torch.float64))
-    return vectors_ * values.clamp(min=0.0).sqrt()
+    result: Tensor = vectors_ * values.clamp(min=0.0).sqrt()
+    return result
 
 
 def _as_columns(columns: Any) -> tuple[int | str, ...]:

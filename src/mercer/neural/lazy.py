@@ -43,7 +43,8 @@ class TwoLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         hidden = self.activation(x @ self.w.T / x.shape[1] ** 0.5)
-        return self.factor / len(self.b) * (hidden @ self.b)
+        result: Tensor = self.factor / len(self.b) * (hidden @ self.b)
+        return result
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,8 @@ def contrasts(t: int) -> Tensor:
     """
     rows = [torch.cat([torch.ones(k), torch.tensor([-float(k)]), torch.zeros(t - k - 1)]) for k in range(1, t)]
     H = torch.stack(rows).to(torch.float64)
-    return H / H.norm(dim=1, keepdim=True)
+    result: Tensor = H / H.norm(dim=1, keepdim=True)
+    return result
 
 
 @cache

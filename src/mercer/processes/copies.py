@@ -85,7 +85,8 @@ def _groups(keys: Tensor) -> tuple[Tensor, Tensor]:
 
 def _kinds(a: Tensor, b: Tensor) -> Tensor:
     """One number for each pair of keys, equal where the pairs are."""
-    return torch.stack([a, b], dim=1).unique(dim=0, return_inverse=True)[1]
+    result: Tensor = torch.stack([a, b], dim=1).unique(dim=0, return_inverse=True)[1]
+    return result
 
 
 def _equal_pairs(keys: Tensor) -> float:

@@ -192,7 +192,8 @@ class Centring:
         """Coefficients (p, t) that bring y - o near zero: squares of what is left lose no digits to a large mean."""
         scale = self.H.norm(dim=0).clamp(min=torch.finfo(self.H.dtype).tiny)
         H = self.H / scale
-        return pinv(H.mT @ H, NORMAL) @ (H.mT @ self.R) / scale.unsqueeze(1)
+        result: Tensor = pinv(H.mT @ H, NORMAL) @ (H.mT @ self.R) / scale.unsqueeze(1)
+        return result
 
     @property
     def shifted(self) -> Tensor:

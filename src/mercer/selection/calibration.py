@@ -67,7 +67,8 @@ def _temperature(f: Tensor, codes: Tensor, weights: Tensor | None) -> Tensor:
         p = torch.softmax(f * (torch.e**middle / unit), 1)
         rate = float((w * ((p * f).sum(1) - wanted)).sum())
         low, high = (low, middle) if rate > 0 else (middle, high)
-    return torch.e**low / unit
+    result: Tensor = torch.e**low / unit
+    return result
 
 
 def _platt(f: Tensor, positive: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -81,7 +81,7 @@ def few_joint_influences(span: FewSpan, p: Tensor, weights: Tensor | float, alph
         system[intercepts, intercepts] += contrasts.T @ H.sum(0) @ contrasts
     system.diagonal()[: t * m] += 2 * alpha
     inverse = torch.cholesky_inverse(factor_with_jitter(system, alpha))
-    a = (contrasts @ inverse[intercepts, intercepts] @ contrasts.T).repeat(len(p), 1, 1)
+    a: Tensor = (contrasts @ inverse[intercepts, intercepts] @ contrasts.T).repeat(len(p), 1, 1)
     for part, features in span.parts():
         tilt = features @ inverse[: t * m, intercepts].reshape(t, m, -1) @ contrasts.T  # (t, rows, t)
         a[part] += tilt.permute(1, 0, 2) + tilt.permute(1, 2, 0)

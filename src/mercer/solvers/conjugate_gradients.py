@@ -164,7 +164,8 @@ class _Search:
         self.fresh = ~sound
 
     def relative(self) -> Tensor:
-        return self.R.norm(dim=0) / self.norm[self.columns]
+        result: Tensor = self.R.norm(dim=0) / self.norm[self.columns]
+        return result
 
     def largest(self) -> float:
         finished = self.residual[self.fate == CONVERGED]

@@ -43,14 +43,16 @@ def pinv(matrix: Tensor, what: str = KERNEL_MATRIX, rtol: float | None = None) -
     """The pseudo-inverse of symmetric matrices."""
     check_decomposable(matrix, what)  # that of NaN would be zero
     with _explained(matrix, what):
-        return torch.linalg.pinv(matrix, rtol=rtol, hermitian=True)
+        result: Tensor = torch.linalg.pinv(matrix, rtol=rtol, hermitian=True)
+        return result
 
 
 def solve(matrix: Tensor, B: Tensor, what: str) -> Tensor:
     """The inverse of any square matrices times B."""
     check_decomposable(matrix, what)
     with _explained(matrix, what):
-        return torch.linalg.solve(matrix, B)
+        result: Tensor = torch.linalg.solve(matrix, B)
+        return result
 
 
 def check_decomposable(matrix: Tensor, what: str) -> None:

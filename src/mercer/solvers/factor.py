@@ -32,7 +32,8 @@ class Factor:
 
     def half_solve(self, B: Tensor) -> Tensor:
         """L^-1 B."""
-        return torch.linalg.solve_triangular(self.L, B, upper=False)
+        result: Tensor = torch.linalg.solve_triangular(self.L, B, upper=False)
+        return result
 
     def log_det(self) -> float:
         """log det A."""
@@ -125,7 +126,8 @@ def solve_factored(L: Tensor, B: Tensor) -> Tensor:
     tensor([[0.],
             [1.]])
     """
-    return torch.linalg.solve_triangular(L.mT, torch.linalg.solve_triangular(L, B, upper=False), upper=True)
+    result: Tensor = torch.linalg.solve_triangular(L.mT, torch.linalg.solve_triangular(L, B, upper=False), upper=True)
+    return result
 
 
 def inverse_diagonal(L: Tensor) -> Tensor:

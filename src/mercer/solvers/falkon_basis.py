@@ -283,4 +283,5 @@ def _scale(matrix: Tensor) -> Tensor:
 
 def _inverse(L: Tensor) -> Tensor:
     identity = torch.eye(len(L), dtype=L.dtype, device=L.device).mT
-    return torch.linalg.solve_triangular(L, identity, upper=False, out=identity)
+    result: Tensor = torch.linalg.solve_triangular(L, identity, upper=False, out=identity)
+    return result

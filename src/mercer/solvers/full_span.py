@@ -134,7 +134,8 @@ class FullSpan:
             rank = self.rank or self._fitting_rank
             found = pivoted_cholesky(self.products.system, rank, seed=self.seed)
             self._factor = found.F, found.left
-        return self._factor
+        result: tuple[Tensor, Tensor] = self._factor
+        return result
 
     @property
     def _fitting_rank(self) -> int:

@@ -86,7 +86,8 @@ class JointInverse:
     def half_solve(self, B: Tensor) -> Tensor:
         """L^-1 B for B of shape (n, q) or (t, n, q)."""
         if B.ndim == 2:
-            return torch.linalg.solve_triangular(self.L, B, upper=False)
+            result: Tensor = torch.linalg.solve_triangular(self.L, B, upper=False)
+            return result
         return torch.stack([self.half_solve(one) for one in B])  # as one, each would have a copy of L
 
 

@@ -144,4 +144,5 @@ def _apply(factor: Tensor, residual: Tensor) -> Tensor:
     """L^-T L^-1 r in float32, with each column brought near one first."""
     size = residual.abs().amax(0).clamp(min=torch.finfo(torch.float64).tiny)
     half = torch.linalg.solve_triangular(factor, (residual / size).to(torch.float32), upper=False)
-    return torch.linalg.solve_triangular(factor.mT, half, upper=True).to(torch.float64) * size
+    result: Tensor = torch.linalg.solve_triangular(factor.mT, half, upper=True).to(torch.float64) * size
+    return result

@@ -369,4 +369,5 @@ def sums_over(blocks: Iterable[Block]) -> dict[str, Tensor]:
 
 def _row_sum(A: Tensor) -> Tensor:
     """The largest sum of absolute values of a row, without another matrix of that size."""
-    return torch.linalg.vector_norm(A, ord=1, dim=1).max()
+    result: Tensor = torch.linalg.vector_norm(A, ord=1, dim=1).max()
+    return result

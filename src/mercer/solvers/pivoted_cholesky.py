@@ -126,7 +126,7 @@ def _accept(corner: Tensor, noise: Tensor, generator: torch.Generator) -> tuple[
 
 
 def _is_definite(left: Tensor, products: Products) -> bool:
-    return float(left.min()) >= -(products.entry_precision**0.5) * float(products.diag.max())
+    return bool(float(left.min()) >= -(products.entry_precision**0.5) * float(products.diag.max()))
 
 
 def _indefinite(left: Tensor) -> NotPositiveDefiniteError:

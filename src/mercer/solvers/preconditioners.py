@@ -202,7 +202,8 @@ def preconditioner_at(A: System, pivots: Tensor) -> LowRank:
 
 def sum_of_squares(columns: Tensor) -> Tensor:
     """For each column of a wide matrix, without a copy of it."""
-    return torch.linalg.vector_norm(columns, dim=0).square_()
+    result: Tensor = torch.linalg.vector_norm(columns, dim=0).square_()
+    return result
 
 
 def nystrom_preconditioner(A: System, rank: int, seed: int | torch.Generator = 0) -> LowRank:

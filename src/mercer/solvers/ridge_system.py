@@ -90,7 +90,8 @@ class RidgeSystem:
         if not self.intercept:
             return a
         u = self.operator.lift.u.unsqueeze(1)
-        return a - u * (u.T @ a)
+        result: Tensor = a - u * (u.T @ a)
+        return result
 
     def coefficients(self, a: Tensor) -> Tensor:
         """c = S a for all rows."""
@@ -101,7 +102,8 @@ class RidgeSystem:
         mean = self._mean_and_rest[0]
         if not self.intercept:
             return mean
-        return mean - self.operator.means.to(a) @ self.projected(a)
+        result: Tensor = mean - self.operator.means.to(a) @ self.projected(a)
+        return result
 
     def label_sides(self, cross: Tensor) -> Tensor:
         r"""Right-hand sides (n, m) whose solutions give the weights of labels, from k(x, x_i) (m, n).

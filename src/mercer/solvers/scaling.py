@@ -24,4 +24,5 @@ def column_norms(V: Tensor) -> Tensor:
     tensor([5.0000e-200], dtype=torch.float64)
     """
     scale = powers_of_two(V)
-    return (V / scale).norm(dim=0) * scale
+    result: Tensor = (V / scale).norm(dim=0) * scale
+    return result

@@ -58,7 +58,8 @@ class Increments(Kernel):
         return exp(0.1 * value) if self.exponential else value
 
     def _norms(self, rows: Tensor) -> Tensor:
-        return power((rows / as_scale(self.length_scale, rows)).square().sum(1), self.power / 2)
+        result: Tensor = power((rows / as_scale(self.length_scale, rows)).square().sum(1), self.power / 2)
+        return result
 
 
 def random_differences(rng: np.random.Generator, n_columns: int) -> Kernel:

@@ -38,7 +38,7 @@ def monomials(X: Tensor) -> Tensor:
 
 def numpy_waves(X: Tensor) -> np.ndarray:
     """Features computed in numpy."""
-    return np.cos(np.asarray(X))
+    return np.asarray(np.cos(np.asarray(X)))
 
 
 def shared_sign(x: np.ndarray, z: np.ndarray) -> float:
@@ -48,7 +48,7 @@ def shared_sign(x: np.ndarray, z: np.ndarray) -> float:
 
 def product_matrix(X: Any, Z: Any) -> np.ndarray:
     """Inner products of all rows of two tables."""
-    return X @ Z.T
+    return np.asarray(X @ Z.T)
 
 
 METRIC = ((2.0, 0.5, 0.0), (0.5, 1.0, 0.0), (0.0, 0.0, 0.0))

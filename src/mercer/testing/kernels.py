@@ -202,7 +202,8 @@ def differentiates_inputs(case: _Case) -> None:
         return (weight * case.kernel.on(DensePair(x, Points(values, z.names)))).sum()
 
     def of_diagonal(values: Tensor) -> Tensor:
-        return (weight[:, 0] * case.kernel.diag(values)).sum()
+        result: Tensor = (weight[:, 0] * case.kernel.diag(values)).sum()
+        return result
 
     try:
         of_x(x.values.clone().requires_grad_())

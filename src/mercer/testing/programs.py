@@ -49,4 +49,5 @@ def _statistic(statistic: Statistic, x: Points, z: Points | None) -> Tensor:
 def _warped(warps: Sequence[Callable[[Points], Points]], points: Points) -> Tensor:
     for warp in warps:
         points = warp(points)
-    return points.values.to(torch.float64)
+    result: Tensor = points.values.to(torch.float64)
+    return result

@@ -175,7 +175,8 @@ def _random_spd(n: int, condition: float, generator: torch.Generator) -> Tensor:
     Q = torch.linalg.qr(torch.randn(n, n, generator=generator, dtype=torch.float64)).Q
     values = torch.logspace(0, -torch.log10(torch.tensor(condition)).item(), n, dtype=torch.float64)
     A = (Q * values) @ Q.T
-    return (A + A.T) / 2
+    result: Tensor = (A + A.T) / 2
+    return result
 
 
 def _with_duplicates(A: Tensor) -> Tensor:

@@ -111,18 +111,18 @@ class DegreeProjection:
 
     def __call__(self, X: Any) -> np.ndarray:
         """The part at unit vectors X."""
-        return self._terms(X).mean(1)
+        return np.asarray(self._terms(X).mean(1))
 
     def standard_error(self, X: Any) -> np.ndarray:
         """The standard error of the values at X: it falls like one over the root of the number of draws."""
         terms = self._terms(X)
-        return terms.std(1, ddof=1) / np.sqrt(terms.shape[1])
+        return np.asarray(terms.std(1, ddof=1) / np.sqrt(terms.shape[1]))
 
     def _terms(self, X: Any) -> np.ndarray:
         X = numbers(X, "X")
         if X.ndim != 2 or X.shape[1] != self.points.shape[1] or not np.allclose(np.linalg.norm(X, axis=1), 1.0):
             raise InputError(f"X must hold unit vectors with {self.points.shape[1]} columns.")
-        return legendre(X.shape[1], self.degree, X @ self.points.T)[self.degree] * self.values
+        return np.asarray(legendre(X.shape[1], self.degree, X @ self.points.T)[self.degree] * self.values)
 
 
 def project_degree(
@@ -152,4 +152,4 @@ def project_degree(
 def sphere_points(n: int, d: int, random_state: Any = None) -> np.ndarray:
     """n uniform points on the unit sphere in d dimensions."""
     z = np.random.default_rng(as_seed(random_state)).standard_normal((n, d))
-    return z / np.linalg.norm(z, axis=1, keepdims=True)
+    return np.asarray(z / np.linalg.norm(z, axis=1, keepdims=True))

@@ -87,7 +87,7 @@ def _gram(given: Any, population: Any) -> np.ndarray:
         if (norms == 0).any():
             raise InputError(f"Function {int((norms == 0).argmax())} is zero on the population.")
         values = values / norms
-        return values @ values.T / values.shape[1]
+        return np.asarray(values @ values.T / values.shape[1])
     G = numbers(given, "functions_or_gram")
     if G.ndim != 2 or G.shape[0] != G.shape[1] or not np.allclose(G, G.T):
         raise InputError(f"functions_or_gram has shape {G.shape}; expected functions or a symmetric matrix.")

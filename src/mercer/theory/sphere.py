@@ -53,13 +53,13 @@ class SphereSpectrum:
     def multiplicities(self) -> np.ndarray:
         """Numbers of harmonics of each degree, as floats."""
         with np.errstate(over="ignore"):
-            return np.rint(np.exp(self.log_multiplicities))
+            return np.asarray(np.rint(np.exp(self.log_multiplicities)))
 
     @property
     def shares(self) -> np.ndarray:
         """Eigenvalue times multiplicity: what each degree adds to k(x, x)."""
         with np.errstate(divide="ignore"):
-            return np.exp(np.log(self.eigenvalues) + self.log_multiplicities)
+            return np.asarray(np.exp(np.log(self.eigenvalues) + self.log_multiplicities))
 
     @property
     def tail(self) -> float:
@@ -184,7 +184,7 @@ def _rounding(coefficients: np.ndarray, d: int) -> float:
 
 def _log_shares(m: np.ndarray, d: int, k: int) -> np.ndarray:
     """Logarithms of the eigenvalue of degree k of t^m."""
-    return (
+    return np.asarray(
         gammaln(d / 2) - 0.5 * np.log(np.pi) - k * np.log(2.0) + gammaln(m + 1) - gammaln(m - k + 1)
         + gammaln((m - k + 1) / 2) - gammaln((m + k + d) / 2)
     )  # fmt: skip
@@ -195,6 +195,6 @@ def _angular(kernel: Kernel, radius: float) -> Angular:
 
     def h(t: np.ndarray) -> np.ndarray:
         rows = radius * np.column_stack([t, np.sqrt(np.clip(1 - t**2, 0.0, None))])
-        return np.asarray(kernel(np.array([[radius, 0.0]]), rows))[0]
+        return np.asarray(kernel(np.array([[radius, 0.0]]), rows)[0])
 
     return h

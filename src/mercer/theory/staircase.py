@@ -154,7 +154,7 @@ def _simulated(kernel: Any, d: int, power: np.ndarray, n: int, alpha: float, noi
 
     def target(points: np.ndarray) -> np.ndarray:
         dims = [sphere_harmonics_dimension(d, k) for k in range(len(power))]
-        return np.sqrt(power * dims) @ legendre(d, len(power) - 1, points @ w[0])
+        return np.asarray(np.sqrt(power * dims) @ legendre(d, len(power) - 1, points @ w[0]))
 
     y = target(X) + np.sqrt(noise) * rng.standard_normal(n)
     dual = solve(_between(kernel, X, X) + alpha * np.eye(n), y)

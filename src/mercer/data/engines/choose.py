@@ -27,16 +27,15 @@ def as_engine(client: Any, source: RowSource | None = None) -> Engine | None:
         client = _active_client() if getattr(source, "on_dask", False) else None
         if client is None:
             return None
-    if all(hasattr(client, name) for name in METHODS):
-        return client
-    if isinstance(client, str):
-        return dask_module().DaskEngine(client)
-    if hasattr(client, "scheduler_info") and hasattr(client, "submit"):
-        return dask_module().DaskEngine(client)
-    raise InputTypeError(
-        f"client={client!r}: expected a dask.distributed.Client, the address of a scheduler such as "
-        "'tcp://host:8786', or an engine."
-    )
+    if not all(hasattr(client, name) for name in METHODS):
+        if not isinstance(client, str) and not (hasattr(client, "scheduler_info") and hasattr(client, "submit")):
+            raise InputTypeError(
+                f"client={client!r}: expected a dask.distributed.Client, the address of a scheduler such as "
+                "'tcp://host:8786', or an engine."
+            )
+        client = dask_module().DaskEngine(client)
+    engine: Engine = client
+    return engine
 
 
 @contextmanager

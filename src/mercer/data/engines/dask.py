@@ -130,7 +130,8 @@ class DaskEngine:
                 reduce(together, [delayed(call.task, pure=False, traverse=False)(*self._known(call)) for call in bunch])
                 for bunch in several
             ]
-            return self.client.compute(roots, optimize_graph=False)
+            result: list[Any] = self.client.compute(roots, optimize_graph=False)
+            return result
 
     def _known(self, call: _Call) -> list[Any]:
         """The arguments of a call, with constants as tasks that the scheduler knows."""
@@ -149,7 +150,8 @@ class DaskEngine:
         while True:
             try:
                 distributed.wait(futures[i], timeout=POLL)
-                return futures[i].result(timeout=self.patience)
+                result: Arrays = futures[i].result(timeout=self.patience)
+                return result
             except TimeoutError:
                 self._check_workers()
             except distributed.KilledWorker as error:

@@ -65,7 +65,8 @@ class DaskRows(RowSource):
         return parts
 
     def load(self, part: Part) -> Chunk:
-        return self.portion([part]).compute().load(part)
+        result: Chunk = self.portion([part]).compute().load(part)
+        return result
 
     def place(self, part: Part) -> str:
         return f"block {part.place} of {self.kind}"

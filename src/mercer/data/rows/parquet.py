@@ -245,7 +245,7 @@ class _Batches:
     @property
     def at_end(self) -> bool:
         """Whether all rows have been taken."""
-        return self.position >= self.rows_in_group
+        return bool(self.position >= self.rows_in_group)
 
     def rows(self, start: int, stop: int) -> Any:
         """Rows `start` to `stop`; `start` must not lie before what was taken already."""

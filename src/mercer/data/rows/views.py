@@ -126,7 +126,7 @@ class SelectedRows(View):
         return self.source.identity() | {"held_out": [self.fraction, self.seed, self.held_out]}
 
     def _chosen(self, part: Part) -> np.ndarray:
-        return (row_hash(part.before, len(part), self.seed) < self.fraction) == self.held_out
+        return np.asarray((row_hash(part.before, len(part), self.seed) < self.fraction) == self.held_out)
 
 
 class ScaledRows(View):

@@ -137,7 +137,8 @@ def _tensor_targets(y: Any, n_rows: int) -> Tensor:
     if y.ndim not in (1, 2) or len(y) != n_rows:
         raise InputError(f"y has shape {tuple(y.shape)} but X has {n_rows} rows.")
     check_finite(y, "y")
-    return y.to(torch.float64, copy=True)
+    result: Tensor = y.to(torch.float64, copy=True)
+    return result
 
 
 def _numpy_targets(y: Any) -> Tensor:

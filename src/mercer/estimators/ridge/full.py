@@ -78,7 +78,8 @@ def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor
     rounded = plan.settings.dtype == "auto" and system.operator.dtype == torch.float32
     if rounded and "accurate" in options_of(plan.solver):
         more["accurate"] = system_of(plan, sample, torch.float64).operator
-    return plan.ready(**more).solve(system.operator, rhs, alpha)
+    result: Solution = plan.ready(**more).solve(system.operator, rhs, alpha)
+    return result
 
 
 def _judged(solution: Solution, system: RidgeSystem, tol: float) -> Solution:

@@ -304,7 +304,8 @@ class SquaredDistance(TileInput):
         return max(_of_chunks(largest, points, self.n_columns), default=0.0)
 
     def _norms(self, rows: Tensor) -> Tensor:
-        return torch.linalg.vector_norm((rows - self.centre).mul_(self.scale), dim=1)
+        result: Tensor = torch.linalg.vector_norm((rows - self.centre).mul_(self.scale), dim=1)
+        return result
 
 
 class SquaredSum(SquaredDistance):

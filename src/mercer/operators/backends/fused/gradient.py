@@ -133,8 +133,8 @@ def _with_one(rows: Tensor) -> Tensor:
 def _weighted(product: Callable[[Tensor], Tensor], columns: Tensor, inner: Tensor, outer: Tensor) -> Tensor:
     """sum_t outer_t * product(inner_t * columns): the Gram matrix weighted by outer inner^T, times the columns."""
     right = (inner.unsqueeze(2) * columns.unsqueeze(1)).flatten(1)
-    result = product(right.float()).double().unflatten(1, (inner.shape[1], columns.shape[1]))
-    return (outer.unsqueeze(2) * result).sum(1)
+    products: Tensor = product(right.float()).double().unflatten(1, (inner.shape[1], columns.shape[1]))
+    return (outer.unsqueeze(2) * products).sum(1)
 
 
 def _pulled_back(statistic: Statistic, points: Points, slope: Tensor) -> Tensor:

@@ -1,0 +1,127 @@
+"""What keeps the house in order, counted: ``python -m benchmarks.house`` (`--most N` shows N pairs of repeated code).
+
+Lines of code are those without docstrings, comments and blanks. Repeated code is six or more lines in a row that stand
+in two places, names and numbers included. Private members of an estimator are those of its own and of our base classes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import io
+import tokenize
+from collections import Counter, defaultdict
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "mercer"
+RUN = 6
+"""Lines in a row that make a repetition."""
+NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def code_lines(text: str) -> list[tuple[int, str]]:
+    """The lines of code with their numbers, imports left in, docstrings and strings that stand alone left out."""
+    told: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            told.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    kept: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NOT_CODE:
+            kept.update(range(token.start[0], token.end[0] + 1))
+    rows = text.splitlines()
+    return [(number, rows[number - 1].strip()) for number in sorted(kept - told)]
+
+
+def repeated(files: dict[str, list[tuple[int, str]]]) -> list[tuple[int, str, str]]:
+    """Pairs of places with the same lines in a row: how many, and where, the longest first."""
+    places: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
+    for name, lines in files.items():
+        texts = [text for _, text in lines]
+        for i in range(len(lines) - RUN + 1):
+            run = tuple(texts[i : i + RUN])
+            if not any(text.startswith(("import ", "from ")) for text in run) and sum(map(len, run)) > 20 * RUN:
+                places[run].append((name, i))
+    starts: Counter[tuple[str, str, int, int]] = Counter()
+    seen = {(a, b) for found in places.values() for k, a in enumerate(found) for b in found[k + 1 :]}
+    for (f, i), (g, j) in sorted(seen):
+        if ((f, i - 1), (g, j - 1)) not in seen:
+            length = RUN
+            while ((f, i + length - RUN + 1), (g, j + length - RUN + 1)) in seen:
+                length += 1
+            starts[f, g, i, j] = length
+    return [(length, f"{f}:{files[f][i][0]}", f"{g}:{files[g][j][0]}") for (f, g, i, j), length in starts.most_common()]
+
+
+def private_members(estimator: type) -> list[str]:
+    """Methods and properties with an underscore, of the class and of our own classes that it comes from."""
+    ours = [cls for cls in estimator.__mro__ if cls.__module__.startswith("mercer")]
+    kinds = (property, classmethod, staticmethod)
+    return sorted(
+        {
+            name
+            for cls in ours
+            for name, value in vars(cls).items()
+            if name.startswith("_")
+            and not name.startswith("__")
+            and (inspect.isfunction(value) or isinstance(value, kinds))
+        }
+    )
+
+
+def anything(tree: ast.AST) -> tuple[int, int]:
+    """Parameters that are typed Any, and all parameters with a type."""
+    typed = [
+        ast.unparse(argument.annotation)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        if argument.annotation is not None
+    ]
+    return typed.count("Any"), len(typed)
+
+
+def from_outside(tree: ast.Module) -> int:
+    """Uses of underscore names of a model or an estimator in functions that stand in no class."""
+    owners = {"model", "estimator"}
+    outside = [statement for statement in tree.body if not isinstance(statement, ast.ClassDef)]
+    return sum(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in owners
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        for statement in outside
+        for node in ast.walk(statement)
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=0, help="pairs of repeated code that are shown")
+    most = parser.parse_args().most
+    texts = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
+    files = {name: code_lines(text) for name, text in texts.items()}
+    packages = Counter[str]()
+    for name, lines in files.items():
+        packages[name.split("/")[0]] += len(lines)
+    print(f"lines of code {sum(packages.values()):,}: " + ", ".join(f"{k} {n:,}" for k, n in packages.most_common()))
+    trees = {name: ast.parse(text) for name, text in texts.items()}
+    counts = [anything(tree) for name, tree in trees.items() if name.startswith("estimators/")]
+    some, all_ = map(sum, zip(*counts, strict=True))
+    print(f"parameters typed Any in estimators: {some} of {all_} ({some / all_:.0%})")
+    print(f"underscore names of models from outside: {sum(map(from_outside, trees.values()))}")
+    import mercer
+    from mercer import estimators
+
+    classes = [getattr(mercer, name) for name in estimators.__all__ if inspect.isclass(getattr(estimators, name))]
+    print("private members: " + ", ".join(f"{cls.__name__} {len(private_members(cls))}" for cls in classes))
+    pairs = repeated(files)
+    print(f"pairs of places that share {RUN} lines or more: {len(pairs)}")
+    for length, one, other in pairs[:most]:
+        print(f"  {length:3} lines  {one}  {other}")
+
+
+if __name__ == "__main__":
+    main()
