@@ -1,218 +1,190 @@
-"""Forecasts of learning curves on real data: `MERCER_DATA=folder python -m benchmarks.forecasts cases.json`.
+"""Forecasts of learning curves on real data: `MERCER_DATA=folder python -m benchmarks.forecasts cases.jsonl`.
 
-Each case draws test rows and n, 2n, 4n training rows of a set, forecasts the errors of 2n and 4n rows from the first n,
-and measures them. Names of sets may follow; then tables are printed for each half of the sets, so that constants fixed
-on the first are judged by the second. `--table` only prints; `--jobs 8` works on eight cases at a time; `--rows FOLDER`
-writes the rows that are drawn to a folder, or reads them there, for a machine that has not the data.
+Each case draws test rows and n, 2n, 4n training rows of a set and measures the errors of fits to all of these; what a
+forecast is made of is found from the first n alone, and kept, so that a rule can be tried again without fitting again.
+Rules and their constants were fixed on the sets in FIRST; SECOND judges them. `--table` only prints, `--rows 120`
+takes fewer rows, `--splits 1` and names of sets take fewer cases.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.real_data import FOLDER, find
 from mercer.core.arrays import as_points
 from mercer.kernels import NTK, Kernel, kernel_from_name, resolve
-from mercer.theory.forecaster import doubt, forecasters, log_error
+from mercer.theory.forecaster import forecasters
 from mercer.theory.power_law import predictions
 from mercer.theory.ridge_path import Eigen, RidgePath
 
 FIRST = ["autompg", "concrete", "elevators", "energy", "forest", "keggdirected", "pol", "solar", "skillcraft",
-         "california_housing", "flights2001_3m", "levitus_ocean_temp", "magic_gamma"]  # fmt: skip
-SECOND = ["bike", "gas", "housing", "kin40k", "pendulum", "protein", "pumadyn32nm", "uci/wine",
-          "houseelectric", "bts_flights_2024_01", "higgs_lightgbm_7k", "a9a", "campaign"]  # fmt: skip
+         "california_housing", "flights2001_3m", "levitus_ocean_temp", "magic_gamma",
+         "bike", "gas", "housing", "kin40k", "pendulum", "protein", "pumadyn32nm", "uci/wine",
+         "houseelectric", "bts_flights_2024_01", "higgs_lightgbm_7k", "a9a", "campaign"]  # fmt: skip
+SECOND = ["Computers", "Wage", "nycflights", "SLID", "MedExp", "weather", "TenMileRace", "CPSSW8",
+          "co2_mauna_loa_weekly", "abalone", "spambase", "waveform-noise", "wine-quality-white", "bank", "chess-krvkp",
+          "statlog-image", "ozone", "molec-biol-splice", "covtype", "mlc_churn", "credit_data", "taxi", "HealthInsurance",
+          "Hmda", "hpc_data"]  # fmt: skip
 KERNELS = ("laplace", "gaussian", "matern32", "ntk")
 DEPTH = 3
 SPLITS = 3
 MOST_ROWS, MOST_TEST = 500, 2000
+MOST_DRAWN = 100_000
+"""Rows of a set that splits are drawn from: the first of a fixed permutation."""
 FACTORS = (2, 4)
+MOST_WORDS = 50
+TRIED = slice(20, 110, 3)
+"""Alphas of the path that are measured on test rows: from 1e-8 to 8 times the largest eigenvalue."""
 
 
-@lru_cache(maxsize=1)
-def table(name: str) -> tuple[np.ndarray, np.ndarray]:
-    path = find(name)
-    if path is None:
-        raise SystemExit(f"{name}.npz is not there: set {FOLDER} to the folder of the data.")
-    with np.load(path, allow_pickle=False) as data:
-        return data["X"], data["y"]
-
-
-def rows_of(name: str, seed: int, folder: Path | None = None) -> tuple[np.ndarray, ...]:
-    """Standardised training rows, targets, test rows and their targets; in a folder they are kept."""
-    path = None if folder is None else folder / f"{name.replace('/', '-')}-{seed}.npz"
-    if path is not None and path.is_file():
-        with np.load(path, allow_pickle=False) as kept:
-            return tuple(kept[key].astype(float) for key in ("X", "y", "X_test", "y_test"))
-    found = drawn(name, seed)
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, **dict(zip(("X", "y", "X_test", "y_test"), map(np.float32, found), strict=True)))
-    return found
-
-
-def drawn(name: str, seed: int) -> tuple[np.ndarray, ...]:
-    X, y = table(name)
-    order = np.random.default_rng(seed).permutation(len(y))
-    test = min(MOST_TEST, len(y) // 3)
-    n = min(MOST_ROWS, (len(y) - test) // 4)
+def drawn(name: str, seed: int, most: int) -> tuple[np.ndarray, ...]:
+    """Standardised training rows, targets (n, t), test rows and their targets."""
+    X, Y = table(name)
+    order = np.random.default_rng(seed).permutation(len(Y))
+    test = min(MOST_TEST, len(Y) // 3)
+    n = min(most, (len(Y) - test) // 4)
     train, held = order[: 4 * n], order[-test:]
-    X_train, X_test = X[np.sort(train)].astype(float), X[np.sort(held)].astype(float)
-    y_train, y_test = y[np.sort(train)].astype(float), y[np.sort(held)].astype(float)
-    mixed = np.random.default_rng(seed + 100).permutation(len(train))
-    X_train, y_train = X_train[mixed], y_train[mixed]
-    mean, spread = X_train[:n].mean(0), X_train[:n].std(0)
+    mean, spread = X[train[:n]].mean(0), X[train[:n]].std(0)
     spread = np.where(spread > 0, spread, 1.0)
-    scale = y_train[:n].std() or 1.0
-    centre = y_train[:n].mean()
-    standard = [(X_train - mean) / spread, (y_train - centre) / scale, (X_test - mean) / spread]
-    return *standard, (y_test - centre) / scale
-
-
-def kernel_of(name: str, X: np.ndarray) -> Kernel:
+    centre, scale = Y[train[:n]].mean(0), np.sqrt(Y[train[:n]].var(0).sum()) or 1.0
     return (
-        NTK(depth=DEPTH)
-        if name == "ntk"
-        else resolve(kernel_from_name(name).replace(length_scale="median"), as_points(X))
+        (X[train] - mean) / spread,
+        (Y[train] - centre) / scale,
+        (X[held] - mean) / spread,
+        (Y[held] - centre) / scale,
     )
 
 
-def case(name: str, kernel_name: str, seed: int, folder: Path | None) -> dict:
-    X, y, X_test, y_test = rows_of(name, seed, folder)
-    n = len(y) // 4
+_tables: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+
+def table(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features and targets of some rows of a set; classes become indicators, whose squared errors sum to Brier's score."""
+    if name not in _tables:
+        _tables.clear()
+        path = find(name) or find(name, "parquet")
+        if path is None:
+            raise SystemExit(f"{name} is not there: set {FOLDER} to the folder of the data.")
+        _tables[name] = _of_frame(path) if path.suffix == ".parquet" else _of_archive(path)
+    return _tables[name]
+
+
+def _of_archive(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(path, allow_pickle=False) as data:
+        X, y = data["X"], data["y"]
+        some = np.sort(np.random.default_rng(0).permutation(len(y))[:MOST_DRAWN])
+        labels = "n_classes" in data or path.stem == "covtype"
+    return X[some].astype(float), _indicators(y[some]) if labels else y[some, None].astype(float)
+
+
+def _of_frame(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """A table with text: one column for each word of those with few, and medians in gaps."""
+    import pyarrow.parquet as parquet
+
+    frame = parquet.read_table(path)
+    about = next(row for row in csv.DictReader((path.parent / "index.csv").open()) if row["file"] == path.name)
+    columns = {name: np.array(frame[name].to_pylist(), dtype=object) for name in frame.column_names}
+    there = np.array([value is not None for value in columns[about["target"]]])
+    columns = {name: values[there] for name, values in columns.items() if name != "rownames"}
+    target = columns.pop(about["target"])
+    some = np.sort(np.random.default_rng(0).permutation(len(target))[:MOST_DRAWN])
+    parts = [_of_column(values[some]) for values in columns.values()]
+    X = np.column_stack([part for part in parts if part is not None])
+    y = target[some]
+    return X, _indicators(y.astype(str)) if about["task"] == "classification" else y[:, None].astype(float)
+
+
+def _of_column(values: np.ndarray) -> np.ndarray | None:
+    known = [value for value in values if value is not None]
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+        found = np.array([np.nan if value is None else value for value in values], dtype=float)
+        return np.where(np.isnan(found), np.nanmedian(found), found)[:, None]
+    words = sorted({str(value) for value in known})
+    return _indicators(np.array([str(v) for v in values]), words) if len(words) <= MOST_WORDS else None
+
+
+def _indicators(labels: np.ndarray, kinds: Any = None) -> np.ndarray:
+    kinds = np.unique(labels) if kinds is None else np.asarray(kinds)
+    return (labels[:, None] == kinds).astype(float)
+
+
+def kernel_of(name: str, X: np.ndarray) -> Kernel:
+    if name == "ntk":
+        return NTK(depth=DEPTH)
+    return resolve(kernel_from_name(name).replace(length_scale="median"), as_points(X))
+
+
+def case(name: str, kernel_name: str, seed: int, most: int) -> dict[str, Any]:
+    X, Y, X_test, Y_test = drawn(name, seed, most)
+    n = len(Y) // 4
     kernel = kernel_of(kernel_name, X[:n])
     K, cross = np.asarray(kernel(X)), np.asarray(kernel(X_test, X))
     repeated = 1 - len(np.unique(X[:n], axis=0)) / n
     started = time.perf_counter()
-    (made,) = forecasters(K[:n, :n], [y[:n]], duplicates=repeated, intercept=True, random_state=seed)
-    seconds = time.perf_counter() - started
-    found = {
+    (made,) = forecasters(K[:n, :n], [Y[:n]], duplicates=repeated, intercept=True, random_state=seed)
+    path = made.path
+    found: dict[str, Any] = {
         "name": name,
         "kernel": kernel_name,
         "seed": seed,
         "n": n,
+        "targets": Y.shape[1],
         "duplicates": repeated,
-        "seconds": seconds,
-        "loo": made.loo,
-        "se": made.path.noise_of_loo,
-        "ridge": made.path.ridge if made.spectral else 0.0,
-        "gap": made.path.gap,
+        "seconds": time.perf_counter() - started,
+        "path": {
+            key: getattr(path, key).tolist() for key in ("alphas", "loo", "gcv", "kappa", "df1", "df2", "squares")
+        },
+        "smallest_kappa": path.smallest_kappa,
         "law": [part.tolist() for part in (made.law.rows, made.law.errors, made.law.spreads)],
     }
+    sampled = float(path.alphas[path.best]) / n
     for factor in (1, *FACTORS):
         m = factor * n
         eigen = Eigen.of(K[:m, :m], intercept=True)
-        path = RidgePath.of(eigen, y[:m])
-        tested = [
-            float(np.mean((predictions(eigen, K[:m, :m], cross[:, :m], y[:m, None], a)[:, 0] - y_test) ** 2))
-            for a in path.alphas[20:110:3]
-        ]
-        chosen = predictions(eigen, K[:m, :m], cross[:, :m], y[:m, None], path.alphas[path.best])[:, 0]
-        found[f"truth{factor}"] = float(np.mean((chosen - y_test) ** 2))
-        found[f"best{factor}"] = min(tested)
-        found[f"law{factor}"] = float(made.law.error(m) / made.law.error(n))
-        found[f"spectrum{factor}"] = made.spectral.error(m) / made.loo if made.spectral else None
+        path = RidgePath.of(eigen, Y[:m])
+
+        def error(alpha: float, eigen: Eigen = eigen, m: int = m) -> float:
+            predicted = predictions(eigen, K[:m, :m], cross[:, :m], Y[:m], alpha)
+            return float(((predicted - Y_test) ** 2).sum(1).mean())
+
+        found[f"truth{factor}"] = error(path.alphas[path.best])
+        found[f"sampled{factor}"] = error(sampled * m)
+        found[f"best{factor}"] = min(map(error, path.alphas[TRIED]))
     return found
 
 
-def run(path: Path, names: list[str], jobs: int, folder: Path | None) -> list[dict]:
-    done = json.loads(path.read_text()) if path.is_file() else []
-    known = {(c["name"], c["kernel"], c["seed"]) for c in done}
-    wanted = [(name, kernel, seed) for name in names for seed in range(SPLITS) for kernel in KERNELS]
-    for found in _cases([key for key in wanted if key not in known], jobs, folder):
-        done.append(found)
-        path.write_text(json.dumps(done))
-    return done
+def run(path: Path, names: list[str], kernels: list[str], splits: int, most: int) -> None:
+    """Measure the cases that the file does not have yet, one line for each."""
+    known = {(c["name"], c["kernel"], c["seed"]) for c in read(path)}
+    wanted = [(name, kernel, seed) for seed in range(splits) for name in names for kernel in kernels]
+    with path.open("a") as lines:
+        for key in [key for key in wanted if key not in known]:
+            lines.write(json.dumps(case(*key, most)) + "\n")
+            lines.flush()
 
 
-def _cases(wanted: list[tuple[str, str, int]], jobs: int, folder: Path | None) -> Iterator[dict]:
-    if jobs == 1:
-        yield from (case(*key, folder) for key in wanted)
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        for done in as_completed([pool.submit(case, *key, folder) for key in wanted]):
-            yield done.result()
-
-
-@dataclass(frozen=True)
-class Forecasts:
-    """Ratios of root mean squared errors with more rows, as they were and as three forecasts have them."""
-
-    truth: np.ndarray
-    law: np.ndarray
-    spectrum: np.ndarray
-    level: np.ndarray
-    error: np.ndarray
-    believed: np.ndarray
-
-    @classmethod
-    def of(cls, cases: list[dict], factor: int) -> Forecasts:
-        law = np.array([c[f"law{factor}"] for c in cases])
-        spectrum = np.array([c[f"spectrum{factor}"] or c[f"law{factor}"] for c in cases])
-        apart = np.log(spectrum / law)
-        error = [log_error(factor, c["se"], a) for c, a in zip(cases, apart, strict=True)]
-        why = [doubt(factor, c["duplicates"], c["gap"], c["ridge"], a) for c, a in zip(cases, apart, strict=True)]
-        truth = np.array([c[f"truth{factor}"] / c["truth1"] for c in cases])
-        level = np.array([c[f"truth{factor}"] / c["loo"] for c in cases])
-        roots = (np.sqrt(part) for part in (truth, law, spectrum, level))
-        return cls(*roots, np.array(error), np.array([not w for w in why]))
-
-    @property
-    def both(self) -> np.ndarray:
-        return np.sqrt(self.law * self.spectrum)
-
-    def line(self, some: np.ndarray) -> str:
-        """Median errors in per cent of some cases, the 90th percentile, and how many intervals hold the truth."""
-        forecasts = (np.ones_like(self.law), self.law, self.spectrum, self.both)
-        off = [100 * np.abs(f / self.truth - 1)[some] for f in forecasts]
-        held = np.abs(2 * np.log(self.level / self.both)) < 1.645 * self.error
-        medians = " | ".join(f"{np.median(o):.1f}" for o in off)
-        return f"{some.sum()} | {medians} | {np.quantile(off[-1], 0.9):.1f} | {held[some].mean():.2f}"
-
-
-def tables(cases: list[dict]) -> None:
-    for half, names in (("first", FIRST), ("second", SECOND)):
-        some = [c for c in cases if c["name"] in names]
-        if not some:
-            continue
-        print(f"\nThe {half} half: {len({c['name'] for c in some})} sets, {len(some)} cases\n")
-        print("| rows | cases | no change | power law | spectrum | both | 90th percentile | intervals |")
-        print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-        for factor in FACTORS:
-            found = Forecasts.of(some, factor)
-            print(f"| {factor}x, believed | {found.line(found.believed)} |")
-            print(f"| {factor}x, not believed | {found.line(~found.believed)} |")
-        noise = np.median([abs(np.sqrt(c["truth1"] / c["loo"]) - 1) for c in some])
-        level = [np.median(np.abs(f.both / f.level - 1)) for f in (Forecasts.of(some, factor) for factor in FACTORS)]
-        regret = np.median([np.sqrt(c["truth1"] / c["best1"]) - 1 for c in some])
-        levels = " and ".join(f"{100 * x:.1f}%" for x in level)
-        print(f"\nError of the level at 2x and 4x {levels}, of leave-one-out itself {100 * noise:.1f}% (medians).")
-        print(f"Regret of alpha by leave-one-out: {100 * regret:.2f}% (median).")
-        found = Forecasts.of(some, 4)
-        worst = np.argsort(-np.abs(np.log(found.both / found.truth)))[:12]
-        doubts = ["" if believed else " (not believed)" for believed in found.believed]
-        print("Worst at 4x:", ", ".join(dict.fromkeys(some[i]["name"] + doubts[i] for i in worst)))
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forecasts", description=__doc__)
-    parser.add_argument("cases", type=Path, help="a JSON file that keeps what was measured")
+    parser.add_argument("cases", type=Path, help="a file that keeps what was measured, one case a line")
     parser.add_argument("names", nargs="*", default=FIRST + SECOND)
+    parser.add_argument("--kernels", nargs="*", default=list(KERNELS))
+    parser.add_argument("--splits", type=int, default=SPLITS)
+    parser.add_argument("--rows", type=int, default=MOST_ROWS)
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--rows", type=Path)
     chosen = parser.parse_args()
     if not chosen.table:
-        run(chosen.cases, chosen.names, chosen.jobs, chosen.rows)
-    tables(json.loads(chosen.cases.read_text()))
+        run(chosen.cases, chosen.names, chosen.kernels, chosen.splits, chosen.rows)
 
 
 if __name__ == "__main__":

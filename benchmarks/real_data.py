@@ -52,12 +52,12 @@ class Hyperparameters:
     noise: float
 
 
-def find(name: str) -> Path | None:
-    """The archive of that name, in the folder itself or one below; None where it is not there."""
+def find(name: str, ending: str = "npz") -> Path | None:
+    """The file of that name, in the folder itself or one below; None where it is not there."""
     folder = os.environ.get(FOLDER)
     if not folder:
         return None
-    return next((p for p in (*Path(folder).glob(f"{name}.npz"), *Path(folder).glob(f"*/{name}.npz"))), None)
+    return next((p for p in (*Path(folder).glob(f"{name}.{ending}"), *Path(folder).glob(f"*/{name}.{ending}"))), None)
 
 
 def split(name: str) -> Split:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer import KernelRidge
+from mercer import KernelClassifier, KernelRidge
 from mercer.core.errors import InputError
 from mercer.kernels import Gaussian, Laplace, Linear
 from mercer.theory import Eigen, PowerLaw, RidgePath, forecasters, learning_curve, samples_needed
@@ -82,7 +82,7 @@ def test_a_power_law_is_found_again():
 def test_the_forecast_at_the_rows_at_hand_is_leave_one_out(rows):
     _, y, K = rows
     (made,) = forecasters(K, [y])
-    assert np.isclose(made.at(1.0)[0], made.loo, rtol=0.02)
+    assert np.isclose(made.at(1.0)[0], made.now, rtol=0.02)
 
 
 def test_forecasts_do_not_depend_on_units(rows):
@@ -125,9 +125,10 @@ def test_what_is_forecast_comes_true(kernel):
 def test_what_the_rows_cannot_tell_is_not_believed(rows):
     X, y, K = rows
     assert not learning_curve(K, y, duplicates=0.05).believed.any()
-    told = learning_curve(K, y, spectral="the kernel was tuned")
-    assert not told.believed.any()
-    assert told.reasons[0] == "the kernel was tuned"
+    told = learning_curve(K, y, alone="the kernel was tuned")
+    assert told.spectral is None
+    assert told.alone == "the kernel was tuned"
+    assert "the kernel was tuned" in str(told)
     assert not learning_curve(K, y, factors=[100]).believed.any()
     clear = learning_curve(Linear()(X), X[:, 0])  # no noise: the best alpha is the smallest
     assert not clear.believed.any()
@@ -190,11 +191,78 @@ def test_repeated_rows_are_counted_merged_and_doubted():
 def test_a_tuned_kernel_is_doubted_and_said_so():
     X, y = wave(70, 3)
     found = KernelRidge(Gaussian(1.0), alpha="loo", tune=True).fit(X, y).learning_curve()
-    assert "tuned" in found.reasons[0]
+    assert "tuned" in found.alone
     assert found.spectral is None
+
+
+def test_an_intercept_is_the_centred_matrix_with_equal_rows_merged_first():
+    X, y = wave(100, 3)
+    rows, labels = np.vstack([X, X[:10]]), np.append(y, y[:10] + 1)
+    weights = np.append(np.full(10, 2.0), np.ones(90))
+    merged = np.append(y[:10] + 0.5, y[10:])
+    found = KernelRidge(Laplace(2.0), alpha=0.3, fit_intercept=True).fit(rows, labels).learning_curve()
+    H = np.eye(100) - np.outer(np.ones(100), weights / weights.sum())
+    K = H @ Laplace(2.0)(X) @ H.T
+    expected = learning_curve(K, H @ merged, weights=weights, intercept=True)
+    assert np.isclose(found.rmse[0], expected.rmse[0], rtol=1e-6)
+    assert np.isclose(found.spectral.error(400), expected.spectral.error(400), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [{"solver": "nystrom", "n_landmarks": 40}, {"solver": "random_features", "n_features": 60}], ids=str
+)
+def test_a_fit_on_few_functions_forecasts_from_fits_to_parts_of_the_rows(options):
+    X, y = wave(300, 3)
+    model = KernelRidge(Gaussian(1.0), alpha="loo", fit_intercept=True, random_state=0, **options).fit(X, y)
+    with pytest.raises(InputError, match="give them again"):
+        model.learning_curve()
+    found = model.learning_curve(X=X, y=y)
+    assert found.spectral is None
+    assert "spectrum is not that of the kernel" in found.alone
+    again = KernelRidge(Gaussian(1.0), alpha="loo", fit_intercept=True, random_state=0, **options).fit(X, y)
+    assert np.isclose(found.rmse[0], np.sqrt(np.mean((again.loo_predictions_ - y) ** 2)), rtol=0.03)
+    assert 0.24 < found.rmse[-1] <= found.rmse[0]
+
+
+def test_landmarks_at_every_row_forecast_like_the_full_fit():
+    X, y = wave(150, 3)
+    full = KernelRidge(Laplace(2.0), alpha="loo").fit(X, y).learning_curve()
+    few = KernelRidge(Laplace(2.0), alpha="loo", solver="nystrom", n_landmarks=150).fit(X, y).learning_curve(X=X, y=y)
+    assert np.allclose(few.law.errors, full.law.errors, rtol=0.1)  # other paths of alpha
+
+
+def test_a_classifier_starts_at_its_own_brier_score():
+    X, y = wave(150, 3)
+    labels = np.where(y > 0, "up", "down")
+    model = KernelClassifier(Laplace(2.0), alpha="auto", fit_intercept=True).fit(X, labels)
+    found = model.learning_curve()
+    assert found.measure == "Brier score"
+    left_out = []
+    for i in range(0, 150, 3):
+        rest = np.delete(np.arange(150), i)
+        one = KernelClassifier(Laplace(2.0), alpha=model.alpha_, fit_intercept=True).fit(X[rest], labels[rest])
+        left_out.append((one.predict_proba(X[[i]])[0, 1] - (labels[i] == "up")) ** 2)
+    assert abs(found.error[0] - np.mean(left_out)) < 3 * np.std(left_out) / np.sqrt(len(left_out))
+    hits = (labels == "up").astype(float)
+    assert np.allclose(found.ratio, learning_curve(Laplace(2.0)(X), hits, intercept=True).ratio ** 2, rtol=1e-6)
+    assert model.samples_needed(1.0).rows == 150
+    assert "Brier" in str(found)
+
+
+def test_a_classifier_of_three_classes_and_one_on_landmarks_forecast_too():
+    X, y = wave(150, 3)
+    labels = np.digitize(y, [-0.5, 0.5])
+    found = KernelClassifier(Laplace(2.0), alpha=0.5, fit_intercept=True).fit(X, labels).learning_curve()
+    assert 0 < found.error[-1] <= found.error[0] < 2 / 3  # that of equal probabilities
+    few = KernelClassifier(Laplace(2.0), alpha=0.5, solver="nystrom", n_landmarks=20, fit_intercept=True).fit(X, labels)
+    with pytest.raises(InputError, match="give them again"):
+        few.learning_curve()
+    assert few.learning_curve(X=X, y=labels).spectral is None
 
 
 def test_a_fit_without_all_rows_says_what_it_needs():
     X, y = wave(100, 3)
-    with pytest.raises(InputError, match="every training row"):
+    with pytest.raises(InputError, match="give them again"):
         KernelRidge(Laplace(), solver="nystrom", n_landmarks=10).fit(X, y).learning_curve()
+    with pytest.raises(InputError, match="without X and y"):
+        KernelRidge(Laplace()).fit(X, y).learning_curve(X=X, y=y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,41 +31,66 @@ WIDTH = 1.4
 
 @dataclass(frozen=True, eq=False)
 class Forecaster:
-    """What forecasts for any number of rows are made of; see `learning_curve`."""
+    """What forecasts for any number of rows are made of; see `learning_curve`.
 
-    path: RidgePath
+    Attributes
+    ----------
+    n : rows seen.
+    now : the squared error of fits to them.
+    noise_of_now : the standard error of its logarithm.
+    law : through the errors of fits to fewer rows.
+    spectral : the other reading, or None.
+    gap : log GCV / LOO.
+    ridge : the best kappa beside that of alpha = 0; 0 where the best alpha is at the end of the path.
+    duplicates : the share of rows that repeated others.
+    alone : why the spectrum says nothing; no words where it may.
+    """
+
+    n: int
+    now: float
+    noise_of_now: float
     law: PowerLaw
-    spectral: SpectralForecast | None
-    duplicates: float
-    told: str
+    spectral: SpectralForecast | None = None
+    gap: float = 0.0
+    ridge: float = 0.0
+    duplicates: float = 0.0
+    alone: str = ""
 
-    @property
-    def n(self) -> int:
-        """Rows seen."""
-        return len(self.path.squares)
+    @classmethod
+    def of(cls, path: RidgePath, law: PowerLaw, duplicates: float = 0.0, alone: str = "") -> Forecaster:
+        """Both readings of a ridge regression; of its law alone where a reason is given."""
+        spectral = None if alone else SpectralForecast.of(path)
+        now, ridge = float(path.loo[path.best]), 0.0 if spectral is None else path.ridge
+        return cls(len(path.squares), now, path.noise_of_loo, law, spectral, path.gap, ridge, duplicates, alone)
 
-    @property
-    def loo(self) -> float:
-        """The leave-one-out error at the best alpha, a mean square."""
-        return float(self.path.loo[self.path.best])
+    @classmethod
+    def of_law(cls, law: PowerLaw, n: int, noise_of_now: float, alone: str, duplicates: float = 0.0) -> Forecaster:
+        """The reading of fits to fewer rows."""
+        now = float(law.errors[-1]) if law.rows[-1] == n else float(law.error(n))
+        return cls(n, now, noise_of_now, law, duplicates=duplicates, alone=alone)
+
+    def scaled(self, now: float) -> Forecaster:
+        """The same change with more rows from another error now."""
+        by = now / self.now
+        spectral = None if self.spectral is None else self.spectral.times(by)
+        return replace(self, now=now, law=self.law.times(by), spectral=spectral)
 
     @property
     def noise(self) -> float:
         """The squared error that forecasts tend to with ever more rows."""
         by_law = self.law.floor / float(self.law.error(self.n))
-        by_spectrum = by_law if self.spectral is None else self.spectral.noise / self.loo
-        return self.loo * float(np.sqrt(by_law * by_spectrum))
+        by_spectrum = by_law if self.spectral is None else self.spectral.noise / self.now
+        return self.now * float(np.sqrt(by_law * by_spectrum))
 
     def at(self, factor: float) -> tuple[float, float, str]:
         """Mean squared error, standard error of its logarithm, and why not to believe it."""
         rows = factor * self.n
         by_law = float(self.law.error(rows) / self.law.error(self.n))
-        by_spectrum = by_law if self.spectral is None else self.spectral.error(rows) / self.loo
+        by_spectrum = by_law if self.spectral is None else self.spectral.error(rows) / self.now
         apart = float(np.log(by_spectrum / by_law))
-        ridge = 0.0 if self.spectral is None else self.path.ridge
-        why = self.told or doubt(factor, self.duplicates, self.path.gap, ridge, apart)
-        error = log_error(factor, self.path.noise_of_loo, apart)
-        return self.loo * float(np.sqrt(by_spectrum * by_law)), error, why
+        why = doubt(factor, self.duplicates, self.gap, self.ridge, apart)
+        error = log_error(factor, self.noise_of_now, apart)
+        return self.now * float(np.sqrt(by_spectrum * by_law)), error, why
 
     def interval(self, factor: float, level: float) -> tuple[float, float]:
         """Both ends of the interval of the mean squared error."""
@@ -81,23 +106,26 @@ def forecasters(
     *,
     intercept: bool = False,
     duplicates: float = 0.0,
-    spectral: str | bool = True,
+    alone: str = "",
     random_state: Any = None,
 ) -> list[Forecaster]:
     """A forecaster for each problem, a target (n,) or several (n, t) whose errors are summed; see `learning_curve`."""
+    n = len(numbers(gram, "gram"))
+    check_rows(n)
     eigen = Eigen.of(gram, weights, intercept=intercept)
-    n = len(eigen.values)
-    if n < FEWEST_ROWS:
-        raise InputError(f"A forecast from {n} rows would be a guess: it needs at least {FEWEST_ROWS}.")
     targets = [numbers(problem, "targets").reshape(n, -1) for problem in problems]
     paths = [RidgePath.of(eigen, Y) for Y in targets]
     loos = [float(path.loo[path.best]) for path in paths]
     if not all(loo > 0 for loo in loos):
         raise InputError("The leave-one-out error is zero: there is nothing that more rows could improve.")
     laws = power_laws(gram, targets, loos, eigen.weights, intercept=intercept, random_state=random_state)
-    told = "" if spectral is True else str(spectral)
-    spectra = [None if told else SpectralForecast.of(path) for path in paths]
-    return [Forecaster(*parts, duplicates, told) for parts in zip(paths, laws, spectra, strict=True)]
+    return [Forecaster.of(path, law, duplicates, alone) for path, law in zip(paths, laws, strict=True)]
+
+
+def check_rows(n: int) -> None:
+    """Enough rows for subsets."""
+    if n < FEWEST_ROWS:
+        raise InputError(f"A forecast from {n} rows would be a guess: it needs at least {FEWEST_ROWS}.")
 
 
 def log_error(factor: float, noise_of_loo: float, apart: float) -> float:

@@ -23,48 +23,62 @@ class LearningCurve:
     ----------
     n : rows seen.
     factors, rows : how many times as many, and how many.
-    rmse : the root of the expected mean squared error at each.
+    error : the expected error at each: a root mean square, or a mean square where that is the measure.
     lower, upper : ends of its interval.
     level : the share of intervals that hold the truth.
     believed : whether each forecast can be believed.
     reasons : why not; empty words where it can.
+    now : the squared error of the rows at hand.
     noise : the squared error that forecasts tend to with ever more rows.
     law : the power law through fits to fewer rows.
     spectral : the forecast from the spectrum, or None.
+    measure : "RMSE"; "Brier score" for probabilities of classes.
+    alone : why the fits to fewer rows are the only reading; no words where the spectrum is one too.
     """
 
     n: int
     factors: np.ndarray
     rows: np.ndarray
-    rmse: np.ndarray
+    error: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     level: float
     believed: np.ndarray
     reasons: tuple[str, ...]
+    now: float
     noise: float
     law: PowerLaw
     spectral: SpectralForecast | None
+    measure: str = "RMSE"
+    alone: str = ""
+
+    @property
+    def rmse(self) -> np.ndarray:
+        """The root of the expected mean squared error at each number of rows."""
+        return self.error if self.measure == "RMSE" else np.sqrt(self.error)
 
     @property
     def ratio(self) -> np.ndarray:
         """The error at each number of rows beside the error now."""
-        return self.rmse / np.sqrt(self.law.errors[-1])
+        return self.error / _shown(self.now, self.measure)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw errors measured on subsets and forecasts; those not to be believed are hollow. Returns axes."""
-        measured = self.law.rows, np.sqrt(self.law.errors)
-        forecast = self.rows, self.rmse, self.lower, self.upper, self.believed
-        return learning_curve_plot(measured, forecast, self.n, level=self.level, floor=self.noise**0.5, ax=ax)
+        measured = self.law.rows, _shown(self.law.errors, self.measure)
+        forecast = self.rows, self.error, self.lower, self.upper, self.believed
+        floor = float(_shown(self.noise, self.measure))
+        return learning_curve_plot(
+            measured, forecast, self.n, level=self.level, floor=floor, error_name=self.measure, ax=ax
+        )
 
     def __repr__(self) -> str:
-        lines = [f"{'rows':>10}  {'RMSE':>10}  {f'{self.level:.0%} interval':>21}  change"]
-        for rows, rmse, low, high, ratio, why in zip(
-            self.rows, self.rmse, self.lower, self.upper, self.ratio, self.reasons, strict=True
+        lines = [f"{'rows':>10}  {self.measure:>11}  {f'{self.level:.0%} interval':>21}  change"]
+        for rows, error, low, high, ratio, why in zip(
+            self.rows, self.error, self.lower, self.upper, self.ratio, self.reasons, strict=True
         ):
             doubt = f"  (do not rely on it: {why})" if why else ""
-            lines.append(f"{rows:>10,}  {rmse:>10.4g}  {low:>10.4g} {high:>10.4g}  {ratio - 1:+.1%}{doubt}")
-        return "\n".join(lines)
+            lines.append(f"{rows:>10,}  {error:>11.4g}  {low:>10.4g} {high:>10.4g}  {ratio - 1:+.1%}{doubt}")
+        return "\n".join([*lines, *([f"From fits to fewer rows alone: {self.alone}."] if self.alone else [])])
 
 
 def learning_curve(
@@ -76,7 +90,7 @@ def learning_curve(
     *,
     intercept: bool = False,
     duplicates: float = 0.0,
-    spectral: str | bool = True,
+    alone: str = "",
     random_state: Any = None,
 ) -> LearningCurve:
     r"""Forecast the error of kernel ridge regression with more rows, alpha chosen anew, from the rows at hand.
@@ -98,7 +112,7 @@ def learning_curve(
     weights : of the rows.
     intercept : whether the fit has an unpenalised constant.
     duplicates : the share of rows that repeated others before they were merged.
-    spectral : True, or words that say why the spectrum must not be used: the kernel was tuned on these rows, say.
+    alone : why the spectrum must not be used, if it must not: the kernel was tuned on these rows, say.
     random_state : seed of the subsets.
 
     References: Wei, Hu and Steinhardt, *More than a toy: random matrix models predict how real-world neural
@@ -119,33 +133,43 @@ def learning_curve(
         weights,
         intercept=intercept,
         duplicates=duplicates,
-        spectral=spectral,
+        alone=alone,
         random_state=random_state,
     )
     return curve_of(made[0], factors, level)
 
 
-def curve_of(made: Forecaster, factors: Any = (1, 2, 4, 8), level: float = 0.9) -> LearningCurve:
+def curve_of(
+    made: Forecaster, factors: Any = (1, 2, 4, 8), level: float = 0.9, *, measure: str = "RMSE"
+) -> LearningCurve:
     """The learning curve that a forecaster draws."""
     factors = vector(factors, "factors")
     if (factors < 1).any():
         raise InputError(f"factors={factors.tolist()}: each must be at least 1, a number of rows not yet seen.")
     if not 0 < level < 1:
         raise InputError(f"level={level!r}: must be between 0 and 1.")
-    ends = np.sqrt([made.interval(float(f), level) for f in factors])
+    ends = _shown([made.interval(float(f), level) for f in factors], measure)
     found = [made.at(float(f)) for f in factors]
     reasons = tuple(why for _, _, why in found)
     return LearningCurve(
         n=made.n,
         factors=factors,
         rows=np.rint(factors * made.n).astype(int),
-        rmse=np.sqrt([mse for mse, _, _ in found]),
+        error=_shown([mse for mse, _, _ in found], measure),
         lower=ends[:, 0],
         upper=ends[:, 1],
         level=level,
         believed=np.array([not why for why in reasons]),
         reasons=reasons,
+        now=made.now,
         noise=made.noise,
         law=made.law,
         spectral=made.spectral,
+        measure=measure,
+        alone=made.alone,
     )
+
+
+def _shown(mse: Any, measure: str) -> Any:
+    """Mean squares as the measure shows them: their roots, or for the Brier score as they are."""
+    return np.sqrt(mse) if measure == "RMSE" else np.asarray(mse)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,10 @@ class PowerLaw:
         _, a, c, b = best
         return cls(float(a), float(c), b, m, s, np.zeros(len(m)) if spreads is None else np.asarray(spreads))
 
+    def times(self, factor: float) -> PowerLaw:
+        """The law of errors that are a factor larger."""
+        return replace(self, floor=factor * self.floor, slope=factor * self.slope, errors=factor * self.errors)
+
     def error(self, rows: Any) -> Any:
         """The squared error with that many rows."""
         return self.floor + self.slope * np.asarray(rows, dtype=float) ** -self.exponent
@@ -67,33 +71,51 @@ def power_laws(
     intercept: bool = False,
     random_state: Any = None,
 ) -> list[PowerLaw]:
-    """Fit n 2^-3 to n 2^-(1/2) of the rows, four times each with alpha by leave-one-out, and score them on the others.
+    """The laws of ridge regression, alpha chosen anew by leave-one-out for each part of the rows.
 
     Each problem has targets (n, t), whose errors are summed, and an error of all rows in `loos`, the last point.
     """
-    K, rng = numbers(gram, "gram"), np.random.default_rng(as_seed(random_state))
-    n = len(K)
+    K = numbers(gram, "gram")
+
+    def scores(some: np.ndarray, rest: np.ndarray) -> list[float]:
+        inner, cross = K[np.ix_(some, some)], K[np.ix_(rest, some)]
+        eigen = Eigen.of(inner, weights[some], intercept=intercept)
+        found = []
+        for Y in problems:
+            path = RidgePath.of(eigen, Y[some])
+            off = predictions(eigen, inner, cross, Y[some], path.alphas[path.best]) - Y[rest]
+            found.append(float(np.average((off**2).sum(1), weights=weights[rest])))
+        return found
+
+    return laws_of(scores, len(K), loos, random_state=random_state)
+
+
+def laws_of(
+    scores: Callable[[np.ndarray, np.ndarray], Sequence[float]],
+    n: int,
+    errors: Sequence[float | None],
+    *,
+    random_state: Any = None,
+) -> list[PowerLaw]:
+    """Laws through the errors of fits to n 2^-3 to n 2^-(1/2) rows, four times each, on the rows left out.
+
+    Parameters
+    ----------
+    scores : the errors, one for each problem, of fits to the rows at some places on those at others.
+    n : rows.
+    errors : those of fits to all rows, the last points; None where they are not known.
+    random_state : seed of the parts.
+    """
+    rng = np.random.default_rng(as_seed(random_state))
     sizes = np.rint(n * 2.0**-HALVINGS).astype(int)
-    tries = [[_scores(K, problems, weights, rng.permutation(n), m, intercept) for _ in range(REPEATS)] for m in sizes]
+    orders = [[rng.permutation(n) for _ in range(REPEATS)] for _ in sizes]
+    tries = [[scores(o[:m], o[m:]) for o in tried] for m, tried in zip(sizes, orders, strict=True)]
     found = []
-    for scores, loo in zip(np.moveaxis(np.array(tries), 2, 0), loos, strict=True):
-        spreads = np.append(np.log(scores).std(1, ddof=1) / np.sqrt(REPEATS), 0.0)
-        found.append(PowerLaw.through(np.append(sizes, n), np.append(scores.mean(1), loo), spreads))
-    return found
-
-
-def _scores(
-    K: np.ndarray, problems: Sequence[np.ndarray], w: np.ndarray, order: np.ndarray, m: int, intercept: bool
-) -> list[float]:
-    """Mean squared errors on the rows that were left out of fits to the first m of an order."""
-    some, rest = order[:m], order[m:]
-    inner, cross = K[np.ix_(some, some)], K[np.ix_(rest, some)]
-    eigen = Eigen.of(inner, w[some], intercept=intercept)
-    found = []
-    for Y in problems:
-        path = RidgePath.of(eigen, Y[some])
-        off = predictions(eigen, inner, cross, Y[some], path.alphas[path.best]) - Y[rest]
-        found.append(float(np.average((off**2).sum(1), weights=w[rest])))
+    for table, error in zip(np.moveaxis(np.array(tries), 2, 0), errors, strict=True):
+        means, spreads = table.mean(1), np.log(table).std(1, ddof=1) / np.sqrt(REPEATS)
+        last = ([], [], []) if error is None else ([n], [error], [0.0])
+        points = (np.append(part, more) for part, more in zip((sizes, means, spreads), last, strict=True))
+        found.append(PowerLaw.through(*points))
     return found
 
 

@@ -132,4 +132,9 @@ class RidgePath:
     @property
     def noise_of_loo(self) -> float:
         """Standard error of log LOO: that of the Dirichlet bootstrap of its squared errors."""
-        return float(self.squares.std() / self.squares.mean() / np.sqrt(len(self.squares) + 1))
+        return noise_of_mean(self.squares)
+
+
+def noise_of_mean(squares: np.ndarray) -> float:
+    """The standard error of the logarithm of a mean, that of its Dirichlet bootstrap."""
+    return float(squares.std() / squares.mean() / np.sqrt(len(squares) + 1))

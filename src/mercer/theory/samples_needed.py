@@ -19,7 +19,7 @@ class SamplesNeeded:
 
     Attributes
     ----------
-    target : the root mean squared error asked for.
+    target : the error asked for.
     rows : how many rows, None where the forecast cannot be believed.
     reason : why not, or a word on the answer.
     guess : what the forecast says, believed or not; None where no number of rows is enough.
@@ -31,8 +31,8 @@ class SamplesNeeded:
     guess: int | None
 
 
-def samples_needed(made: Forecaster, target: float) -> SamplesNeeded:
-    """The fewest rows whose forecast is a root mean squared error of at most `target`.
+def samples_needed(made: Forecaster, target: float, *, measure: str = "RMSE") -> SamplesNeeded:
+    """The fewest rows whose forecast is an error of at most `target`, in the units of the measure.
 
     >>> import numpy as np
     >>> from mercer.theory.forecaster import forecasters
@@ -43,14 +43,17 @@ def samples_needed(made: Forecaster, target: float) -> SamplesNeeded:
     True
     """
     if not (target > 0 and math.isfinite(target)):
-        raise InputError(f"target={target!r}: must be a positive number, a root mean squared error.")
-    if target**2 >= made.loo:
+        raise InputError(f"target={target!r}: must be a positive number, an error ({measure}).")
+    root = measure == "RMSE"
+    wanted = target**2 if root else target
+    if wanted >= made.now:
         return SamplesNeeded(target, made.n, "the rows at hand are enough", made.n)
-    if target**2 <= made.noise:
-        why = f"no number of rows: forecasts tend to {made.noise**0.5:.4g}, the noise as far as these rows say"
+    if wanted <= made.noise:
+        floor = made.noise**0.5 if root else made.noise
+        why = f"no number of rows: forecasts tend to {floor:.4g}, the noise as far as these rows say"
         return SamplesNeeded(target, None, why, None)
     factors = np.geomspace(1, FARTHEST, STEPS)
-    enough = [f for f in factors if made.at(float(f))[0] <= target**2]
+    enough = [f for f in factors if made.at(float(f))[0] <= wanted]
     if not enough:
         why = f"more than {FARTHEST} times the rows at hand, which is too far to foresee"
         return SamplesNeeded(target, None, why, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class SpectralForecast:
         logs = np.log(ratio)
         decay = -float(logs @ np.log(df2 / df2[0]) / (logs @ logs))
         return cls(n, noise, slope, exponent, float(df2[0]), decay)
+
+    def times(self, factor: float) -> SpectralForecast:
+        """The forecast of errors that are a factor larger."""
+        return replace(self, noise=factor * self.noise, slope=factor * self.slope)
 
     def error(self, rows: float) -> float:
         """The expected squared error with that many rows and the best alpha."""

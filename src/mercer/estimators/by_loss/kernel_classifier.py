@@ -14,6 +14,7 @@ from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.estimators.by_loss.classifier_plot import regions_plot, reliability_plot
 from mercer.estimators.by_loss.fit import LossFit
+from mercer.estimators.by_loss.forecast import BRIER, classifier_forecaster
 from mercer.estimators.by_loss.plan import plan_loss
 from mercer.estimators.by_loss.probabilities import probabilities
 from mercer.estimators.by_loss.report import classifier_report
@@ -31,6 +32,7 @@ from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
 from mercer.solvers.choose import LOSS_SOLVERS
+from mercer.theory import Forecaster, LearningCurve, SamplesNeeded, curve_of, samples_needed
 
 
 @register
@@ -179,6 +181,41 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         """The rows with a coefficient other than zero, for a loss with kinks and a coefficient for every row."""
         check_is_fitted(self)
         return self._fit.support
+
+    def learning_curve(
+        self,
+        factors: Any = (1, 2, 4, 8),
+        level: float = 0.9,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> LearningCurve:
+        """The Brier score expected with more rows, and where not to rely on it.
+
+        It starts at the score of the classifier at rows left out, and changes like that of least squares on indicators
+        of the classes with the same kernel and the best alpha. For two classes the score is the mean of
+        :math:`(p - y)^2` for the second class, for more the sum over classes. A fit on landmarks needs its rows again,
+        X and y, and is refitted to parts of them. `factors` are how many times as many rows, `level` the share of
+        intervals that hold the truth. See `mercer.theory.learning_curve`.
+        """
+        return curve_of(self._forecaster(X, y, sample_weight), factors, level, measure=BRIER)
+
+    def samples_needed(
+        self, target: float, *, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> SamplesNeeded:
+        """How many rows reach a Brier score of `target`, or why that is not known; X and y as in `learning_curve`."""
+        return samples_needed(self._forecaster(X, y, sample_weight), target, measure=BRIER)
+
+    def _forecaster(self, X: Any, y: Any, sample_weight: Any) -> Forecaster:
+        check_is_fitted(self)
+        if X is None:
+            return classifier_forecaster(self._fit)
+        classes, codes = encoded(y)
+        if not np.array_equal(classes, self.classes_):
+            raise InputError(f"y has the classes {classes.tolist()}; the model was fitted to {self.classes_.tolist()}.")
+        sample = checked_sample(self, self.kernel_, X, codes.astype(np.float64), sample_weight, reset=False)
+        return classifier_forecaster(self._fit, with_class_weights(sample, self.class_weight, self.classes_, codes))
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""

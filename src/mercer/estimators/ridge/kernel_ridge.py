@@ -49,7 +49,7 @@ from mercer.functions import RKHSFunction
 from mercer.functions.sums import FeatureSum
 from mercer.kernels import Kernel
 from mercer.solvers.registry import merges, solver_asked_for
-from mercer.theory import curve_of, samples_needed
+from mercer.theory import Forecaster, curve_of, samples_needed
 
 FITTED = ("dual_coef_", "X_fit_", "coef_", "features_")
 
@@ -333,21 +333,37 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         found = ridge_diagnostics(self._fit)
         return found[0] if self._fit.seen.one_target else found
 
-    def learning_curve(self, factors: Any = (1, 2, 4, 8), level: float = 0.9) -> Any:
+    def learning_curve(
+        self,
+        factors: Any = (1, 2, 4, 8),
+        level: float = 0.9,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
         """The error expected with more rows: a `LearningCurve` for each target, which says where not to rely on it.
 
         `factors` are how many times as many rows, `level` the share of intervals that hold the truth. Alpha is chosen
-        anew for each number of rows, by leave-one-out. See `mercer.theory.learning_curve`.
+        anew for each number of rows, by leave-one-out. A fit on landmarks or random features does not keep its rows:
+        give them again as X and y; the forecast is then by fits to parts of them alone. See
+        `mercer.theory.learning_curve`.
         """
-        check_is_fitted(self)
-        found = [curve_of(made, factors, level) for made in ridge_forecasters(self._fit)]
+        found = [curve_of(made, factors, level) for made in self._forecasters(X, y, sample_weight)]
         return found[0] if self._fit.seen.one_target else found
 
-    def samples_needed(self, target: float) -> Any:
-        """How many rows reach a root mean squared error of `target`: a `SamplesNeeded` for each target."""
-        check_is_fitted(self)
-        found = [samples_needed(made, target) for made in ridge_forecasters(self._fit)]
+    def samples_needed(self, target: float, *, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+        """How many rows reach a root mean squared error of `target`: a `SamplesNeeded` for each target.
+
+        X and y are those of `learning_curve`.
+        """
+        found = [samples_needed(made, target) for made in self._forecasters(X, y, sample_weight)]
         return found[0] if self._fit.seen.one_target else found
+
+    def _forecasters(self, X: Any, y: Any, sample_weight: Any) -> list[Forecaster]:
+        check_is_fitted(self)
+        rows = None if X is None else checked_sample(self, self.kernel_, X, y, sample_weight, reset=False)
+        return ridge_forecasters(self._fit, rows)
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
