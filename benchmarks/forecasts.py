@@ -30,8 +30,8 @@ FIRST = ["autompg", "concrete", "elevators", "energy", "forest", "keggdirected",
          "houseelectric", "bts_flights_2024_01", "higgs_lightgbm_7k", "a9a", "campaign"]  # fmt: skip
 SECOND = ["Computers", "Wage", "nycflights", "SLID", "MedExp", "weather", "TenMileRace", "CPSSW8",
           "co2_mauna_loa_weekly", "abalone", "spambase", "waveform-noise", "wine-quality-white", "bank", "chess-krvkp",
-          "statlog-image", "ozone", "molec-biol-splice", "covtype", "mlc_churn", "credit_data", "taxi", "HealthInsurance",
-          "Hmda", "hpc_data"]  # fmt: skip
+          "statlog-image", "ozone", "molec-biol-splice", "covtype", "mlc_churn", "credit_data", "taxi",
+          "HealthInsurance", "Hmda", "hpc_data"]  # fmt: skip
 KERNELS = ("laplace", "gaussian", "matern32", "ntk")
 DEPTH = 3
 SPLITS = 3
@@ -66,7 +66,7 @@ _tables: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
 
 def table(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and targets of some rows of a set; classes become indicators, whose squared errors sum to Brier's score."""
+    """Features and targets of some rows of a set; classes become indicators, whose squares sum to a Brier score."""
     if name not in _tables:
         _tables.clear()
         path = find(name) or find(name, "parquet")

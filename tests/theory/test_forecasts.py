@@ -1,12 +1,23 @@
 """Forecasts of learning curves: their parts against definitions, their promises against simulation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mercer import KernelClassifier, KernelRidge
 from mercer.core.errors import InputError
-from mercer.kernels import Gaussian, Laplace, Linear
-from mercer.theory import Eigen, PowerLaw, RidgePath, forecasters, learning_curve, samples_needed
+from mercer.kernels import Gaussian, Laplace
+from mercer.theory import (
+    Eigen,
+    Forecaster,
+    PowerLaw,
+    RidgePath,
+    SpectralForecast,
+    forecasters,
+    learning_curve,
+    samples_needed,
+)
 from mercer.theory.power_law import predictions
 
 
@@ -123,15 +134,25 @@ def test_what_is_forecast_comes_true(kernel):
 
 
 def test_what_the_rows_cannot_tell_is_not_believed(rows):
-    X, y, K = rows
-    assert not learning_curve(K, y, duplicates=0.05).believed.any()
+    X, y = wave(200, 0)
+    K = Laplace(2.0)(X)
+    assert learning_curve(K, y).believed.all()
+    assert not learning_curve(K[:120, :120], y[:120]).believed.any()  # too few
+    assert not learning_curve(K, y, factors=[100]).believed.any()
     told = learning_curve(K, y, alone="the kernel was tuned")
     assert told.spectral is None
-    assert told.alone == "the kernel was tuned"
     assert "the kernel was tuned" in str(told)
-    assert not learning_curve(K, y, factors=[100]).believed.any()
-    clear = learning_curve(Linear()(X), X[:, 0])  # no noise: the best alpha is the smallest
-    assert not clear.believed.any()
+    clear = learning_curve(K, np.sin(2 * X[:, 0]))  # no noise: the error falls and falls
+    assert not clear.believed[1:].any()
+
+
+def test_readings_that_disagree_are_not_believed():
+    made = Forecaster(500, 1.0, 0.05, PowerLaw.through([100, 200, 500], [1.0, 1.0, 1.0]))
+    assert made.at(2.0)[2] == ""
+    apart = replace(made, spectral=SpectralForecast(500, 0.1, 0.9, 2.0, 50.0, 0.3))
+    assert "disagree" in apart.at(4.0)[2]
+    assert apart.at(4.0)[1] > made.at(4.0)[1]
+    assert "independent" in replace(made, gap=0.5).at(2.0)[2]
 
 
 def test_rows_needed(rows):
@@ -180,12 +201,15 @@ def test_the_diagnostics_of_a_model_are_those_of_its_fit():
     assert "degrees of freedom" in str(found.report())
 
 
-def test_repeated_rows_are_counted_merged_and_doubted():
-    X, y = wave(100, 3)
-    twice = KernelRidge(Laplace(2.0), alpha=0.3).fit(np.vstack([X, X[:10]]), np.append(y, y[:10]))
-    found = twice.learning_curve()
-    assert found.n == 100
-    assert "repeat" in found.reasons[0]
+def test_few_repeated_rows_are_merged_and_many_keep_the_spectrum_out():
+    X, y = wave(160, 3)
+    once = KernelRidge(Laplace(2.0), alpha=0.3).fit(np.vstack([X, X[:2]]), np.append(y, y[:2])).learning_curve()
+    assert once.n == 160
+    assert once.spectral is not None
+    often = KernelRidge(Laplace(2.0), alpha=0.3).fit(np.vstack([X, X[:20]]), np.append(y, y[:20])).learning_curve()
+    assert often.n == 180
+    assert often.spectral is None
+    assert "repeat" in often.alone
 
 
 def test_a_tuned_kernel_is_doubted_and_said_so():
@@ -197,9 +221,8 @@ def test_a_tuned_kernel_is_doubted_and_said_so():
 
 def test_an_intercept_is_the_centred_matrix_with_equal_rows_merged_first():
     X, y = wave(100, 3)
-    rows, labels = np.vstack([X, X[:10]]), np.append(y, y[:10] + 1)
-    weights = np.append(np.full(10, 2.0), np.ones(90))
-    merged = np.append(y[:10] + 0.5, y[10:])
+    rows, labels = np.vstack([X, X[:1]]), np.append(y, y[0] + 1)
+    weights, merged = np.append(2.0, np.ones(99)), np.append(y[0] + 0.5, y[1:])
     found = KernelRidge(Laplace(2.0), alpha=0.3, fit_intercept=True).fit(rows, labels).learning_curve()
     H = np.eye(100) - np.outer(np.ones(100), weights / weights.sum())
     K = H @ Laplace(2.0)(X) @ H.T

@@ -113,9 +113,11 @@ def laws_of(
     found = []
     for table, error in zip(np.moveaxis(np.array(tries), 2, 0), errors, strict=True):
         means, spreads = table.mean(1), np.log(table).std(1, ddof=1) / np.sqrt(REPEATS)
-        last = ([], [], []) if error is None else ([n], [error], [0.0])
-        points = (np.append(part, more) for part, more in zip((sizes, means, spreads), last, strict=True))
-        found.append(PowerLaw.through(*points))
+        if error is None:
+            law = PowerLaw.through(sizes, means, spreads)
+        else:
+            law = PowerLaw.through(np.append(sizes, n), np.append(means, error), np.append(spreads, 0.0))
+        found.append(law)
     return found
 
 

@@ -18,6 +18,7 @@ from mercer.estimators.by_loss.problem import problem_of
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.common.forecast import Merged, by_parts
 from mercer.theory import Forecaster, forecasters
+from mercer.theory.forecaster import MOST_DUPLICATES
 
 BRIER = "Brier score"
 ON_LANDMARKS = "the fit is on landmarks, whose spectrum is not that of the kernel"
@@ -39,7 +40,7 @@ def classifier_forecaster(fit: LossFit, rows: Sample | None = None) -> Forecaste
         return replace(fit.plan.place, dtype=torch.float64).gram(fit.plan.kernel, data.rows)
 
     hits = replace(sample, targets=_indicators(fit, sample))
-    problem = Merged.of(hits, gram, fit.plan.place)
+    problem = Merged.of(hits, gram, fit.plan.place, MOST_DUPLICATES)
     (made,) = forecasters(
         problem.gram,
         [problem.targets],

@@ -27,7 +27,7 @@ MOST_SCORED = 5000
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """One row of each kind: kernel matrix, mean targets, summed weights (None for ones), and the share of repetitions."""
+    """One row of each kind: kernel matrix, mean targets, summed weights or None, and the share of repetitions."""
 
     gram: np.ndarray
     targets: np.ndarray
@@ -35,22 +35,31 @@ class Merged:
     duplicates: float
 
     @classmethod
-    def of(cls, sample: Sample, gram: Callable[[Sample], Any], place: Placement) -> Merged:
-        """Merge equal rows of positive weight; `gram` gives the operator of a sample."""
+    def of(cls, sample: Sample, gram: Callable[[Sample], Any], place: Placement, most: float = 1.0) -> Merged:
+        """Merge equal rows of positive weight, up to a share of them: with `most` or more the rows stay as they are.
+
+        `gram` gives the operator of a sample.
+        """
         sample = sample.positive()[0]
         n, t = sample.targets.shape
         advice = "Fit and ask a random part of the rows, and forecast from there."
         budget = resolve_budget(place.memory_budget, place.device)
         require(memory_needed(n, "eigh", t), budget, f"the eigendecomposition of {n:,} rows", advice)
         kept, targets, weights = _merged(sample)
+        share = 1 - len(kept) / n
+        if share >= most:
+            kept, targets, weights = torch.arange(n), *_numbers(sample)
         matrix = torch.as_tensor(gram(some_rows(sample, kept)).dense())
-        return cls(matrix.cpu().numpy(), targets, weights, 1 - len(kept) / n)
+        return cls(matrix.cpu().numpy(), targets, weights, share)
+
+
+def _numbers(sample: Sample) -> tuple[np.ndarray, np.ndarray | None]:
+    return sample.targets.cpu().numpy(), None if sample.weights is None else sample.weights.cpu().numpy()
 
 
 def _merged(sample: Sample) -> tuple[Tensor, np.ndarray, np.ndarray | None]:
     """Places of one row of each kind, with the mean of its targets and the sum of its weights."""
-    targets = sample.targets.cpu().numpy()
-    weights = None if sample.weights is None else sample.weights.cpu().numpy()
+    targets, weights = _numbers(sample)
     keys = np.arange(len(sample)) if sample.square else row_keys(sample.rows).numpy()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if len(first) == len(keys):

@@ -16,6 +16,7 @@ from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import system_of
 from mercer.estimators.ridge.plan import plan_ridge
 from mercer.theory import Diagnostics, Forecaster, diagnostics, forecasters
+from mercer.theory.forecaster import MOST_DUPLICATES
 
 TUNED = "the kernel was tuned on these rows, which makes errors of fits to fewer of them a little too small"
 ON_FEW = "the fit is on {}, whose spectrum is not that of the kernel"
@@ -36,7 +37,7 @@ def ridge_forecasters(fit: RidgeFit, rows: Sample | None = None) -> list[Forecas
         return _of_few(fit, rows)
     if rows is not None:
         raise InputError("The model keeps its rows: ask for a forecast without X and y.")
-    problem, settings = _problem(fit, fit.all_rows("A forecast")), fit.plan.settings
+    problem, settings = _problem(fit, fit.all_rows("A forecast"), MOST_DUPLICATES), fit.plan.settings
     return forecasters(
         problem.gram,
         list(problem.targets.T),
@@ -48,11 +49,11 @@ def ridge_forecasters(fit: RidgeFit, rows: Sample | None = None) -> list[Forecas
     )
 
 
-def _problem(fit: RidgeFit, sample: Sample) -> Merged:
+def _problem(fit: RidgeFit, sample: Sample, most: float = 1.0) -> Merged:
     def gram(data: Sample) -> Any:
         return system_of(fit.plan, replace(data, weights=None), torch.float64).plain
 
-    return Merged.of(sample, gram, fit.plan.place)
+    return Merged.of(sample, gram, fit.plan.place, most)
 
 
 def _of_few(fit: RidgeFit, rows: Sample | None) -> list[Forecaster]:
@@ -64,14 +65,8 @@ def _of_few(fit: RidgeFit, rows: Sample | None) -> list[Forecaster]:
             "learning_curve(X=X, y=y)."
         )
     solver = "nystrom" if what == "landmarks" else fit.plan.solver
-    same: dict[str, Any] = {
-        "kernel": fit.plan.kernel,
-        "tune": False,
-        "solver": solver,
-        "method": None,
-        "checkpoint": None,
-    }
-    given = replace(fit.plan.settings, alpha="loo", alphas=None, **same)
+    settings = replace(fit.plan.settings, solver=solver, method=None, checkpoint=None, tune=False)
+    given = replace(settings, kernel=fit.plan.kernel, alpha="loo", alphas=None)
 
     def refit(sample: Sample) -> RidgeFit:
         return solve_few(plan_ridge(given, sample), sample)
