@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
     from mercer.estimators.rfm import RFMClassifier, RFMRegressor
     from mercer.estimators.ridge import KernelRidge
+    from mercer.estimators.tabular import TabularEstimator, tabular
     from mercer.estimators.transformers import (
         KernelPCA,
         MercerDecomposition,
@@ -40,9 +41,11 @@ _HOMES = {
     "RKHSFunction": "mercer.functions",
     "RandomFourierFeatures": "mercer.estimators.transformers",
     "RandomNetworkFeatures": "mercer.estimators.transformers",
+    "TabularEstimator": "mercer.estimators.tabular",
     "TaylorFeatures": "mercer.estimators.transformers",
     "gram": "mercer.operators",
     "load": "mercer.loading",
+    "tabular": "mercer.estimators.tabular",
 }
 _ROOMS = ("engines", "kernels", "losses", "neural", "rows", "stats", "testing", "theory")
 
@@ -60,6 +63,7 @@ __all__ = [
     "RKHSFunction",
     "RandomFourierFeatures",
     "RandomNetworkFeatures",
+    "TabularEstimator",
     "TaylorFeatures",
     "__version__",
     "engines",
@@ -70,6 +74,7 @@ __all__ = [
     "neural",
     "rows",
     "stats",
+    "tabular",
     "testing",
     "theory",
 ]

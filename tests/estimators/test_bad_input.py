@@ -85,7 +85,7 @@ def test_one_dimensional_rows():
     ("data", "message"),
     [
         (X + 1j, "(?i)complex"),
-        (np.array([["a", "b", "c"]] * 12), "(?i)convert string|dtype"),
+        (np.array([["a", "b", "c"]] * 12), "(?i)convert string|dtype|numbers only"),
         (np.array([[{}, 1, 2]] * 12, dtype=object), "(?i)float|argument"),
         (torch.tensor(X, dtype=torch.bfloat16), "bfloat16"),
         (torch.tensor(X, dtype=torch.complex64), "complex"),

@@ -11,6 +11,7 @@ import torch
 from mercer.kernels import (
     AllSubsets,
     Brownian,
+    Categorical,
     Constant,
     ExponentialPower,
     FeatureMap,
@@ -55,6 +56,7 @@ TABLE = [
     (Constant(), yes, no, no, yes, math.inf, yes, no, yes),
     (Constant(2.0), yes, no, no, yes, math.inf, yes, no, no),
     (Brownian(), no, None, no, no, None, no, None, no),
+    (Categorical(3), no, None, None, yes, None, None, None, yes),
     (WhiteNoise(2.0), None, None, None, yes, 0.0, no, None, no),
     (FeatureMap(abs), None, no, no, None, None, None, None, None),
     (Spectrum(), no, None, None, yes, None, None, None, no),

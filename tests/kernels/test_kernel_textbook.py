@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from mercer.core.errors import InputTypeError
 from mercer.kernels import (
     AllSubsets,
     Brownian,
+    Categorical,
     ExponentialPower,
     FeatureMap,
     Gaussian,
@@ -23,6 +25,7 @@ from mercer.kernels import (
     Spectrum,
     WhiteNoise,
 )
+from mercer.operators import gram
 
 rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(8, 4)), rng.normal(size=(5, 4))
@@ -166,3 +169,28 @@ def test_spectrum_counts_shared_substrings():
     # bigrams: "abab" has ab twice and ba once, "aba" has ab and ba once
     np.testing.assert_array_equal(Spectrum(2, normalised=False)(["abab", "aba"]), [[5.0, 3.0], [3.0, 2.0]])
     np.testing.assert_allclose(Spectrum(2)(["abab"], ["aba"]), [[3 / sqrt(10)]])
+
+
+def test_categorical_counts_the_columns_that_differ():
+    rng = np.random.default_rng(0)
+    X, Z = rng.integers(0, 5, (7, 2)).astype(float), rng.integers(0, 5, (6, 2)).astype(float)
+    scales = np.array([0.5, 2.0])
+    codes = [np.where(A < [3, 4], A, -1) for A in (X, Z)]  # all unknown codes are one level
+    differ = codes[0][:, None] != codes[1][None]
+    kernel = Categorical((3, 4), tuple(scales))
+    np.testing.assert_allclose(kernel(X, Z), np.exp(-(differ / scales).sum(2)), rtol=1e-12)
+    np.testing.assert_allclose(gram(kernel, X, Z).dense(), kernel(X, Z), rtol=1e-12)
+    slopes = torch.tensor(scales, requires_grad=True)
+    kernel.replace(length_scale=slopes)(torch.tensor(X)).sum().backward()
+    step = 1e-6 * np.eye(2)
+    found = [
+        (Categorical((3, 4), tuple(scales + s))(X).sum() - Categorical((3, 4), tuple(scales - s))(X).sum()) / 2e-6
+        for s in step
+    ]
+    np.testing.assert_allclose(slopes.grad.numpy(), found, rtol=1e-6)
+
+
+@pytest.mark.parametrize("levels", [0, 1.5, (), (2, 0), True, "many"])
+def test_categorical_needs_whole_numbers_of_levels(levels):
+    with pytest.raises(InputTypeError, match="n_levels"):
+        Categorical(levels)

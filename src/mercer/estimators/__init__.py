@@ -4,6 +4,7 @@ from mercer.estimators.by_loss import KernelClassifier, KernelRegressor
 from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.estimators.rfm import RFMClassifier, RFMRegressor
 from mercer.estimators.ridge import KernelRidge
+from mercer.estimators.tabular import TabularEstimator, tabular
 from mercer.estimators.transformers import (
     KernelPCA,
     MercerDecomposition,
@@ -26,5 +27,7 @@ __all__ = [
     "RFMRegressor",
     "RandomFourierFeatures",
     "RandomNetworkFeatures",
+    "TabularEstimator",
     "TaylorFeatures",
+    "tabular",
 ]

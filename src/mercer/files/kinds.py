@@ -195,4 +195,5 @@ BY_ANNOTATION: dict[str, Kind] = {
     "float": number(finite=False),
     "float | None": optional(number(finite=False)),
     "tuple[float, ...]": Several(number(finite=False)),
+    "tuple[str, ...]": TEXTS,
 }

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from torch import Tensor
 
-from mercer.core.errors import InputTypeError, MercerError
+from mercer.core.errors import InputTypeError, MercerError, ModelFileError
 from mercer.files.classes import check_free
 from mercer.files.modelfile import listed, read_model, unreadable, write_model
 
@@ -87,6 +87,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 def state_of(model: Persistable) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain data and arrays of an object that is a part of another one."""
     return model._to_state()
+
+
+def class_named(name: str) -> type[Persistable]:
+    """The registered class of that name, of which a part of a file may be."""
+    if name not in _registry:
+        raise ModelFileError(f"it names the unknown class {name!r:.60}")
+    return _registry[name]
 
 
 def rebuilt(cls: type[P], meta: dict[str, Any], arrays: dict[str, Tensor]) -> P:

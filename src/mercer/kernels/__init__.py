@@ -4,6 +4,7 @@ from mercer.kernels.algebra import FunctionScaled, Power, Product, Scaled, Sum
 from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel
 from mercer.kernels.brownian import Brownian
+from mercer.kernels.categorical import Categorical
 from mercer.kernels.constant import Constant, WhiteNoise
 from mercer.kernels.inner import AllSubsets, Linear, Polynomial
 from mercer.kernels.matern import Matern
@@ -28,6 +29,7 @@ __all__ = [
     "ArcCosine",
     "Brownian",
     "Callable",
+    "Categorical",
     "Constant",
     "ExponentialPower",
     "FeatureMap",

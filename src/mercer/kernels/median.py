@@ -25,7 +25,13 @@ LARGEST = 1e300
 
 
 def resolve(
-    kernel: Kernel, X: Any, sample_weight: Any = None, max_rows: int = MAX_ROWS, seed: int | None = 0
+    kernel: Kernel,
+    X: Any,
+    sample_weight: Any = None,
+    max_rows: int = MAX_ROWS,
+    seed: int | None = 0,
+    *,
+    scaled: bool = False,
 ) -> Kernel:
     r"""The kernel with every length scale found that is "median" or "auto".
 
@@ -38,7 +44,8 @@ def resolve(
 
     The median is over the pairs of rows at a non-zero distance, in the metric and on the columns that the kernel
     uses; a pair has weight w_i w_j, so that integer weights equal repeated rows. Of more than `max_rows` different
-    rows, that many are drawn with `seed`. Where all rows are equal the length scale is one.
+    rows, that many are drawn with `seed`. Where all rows are equal the length scale is one. With `scaled`, the columns
+    are in units that suit them already: "auto" takes every spread s_j to be one.
 
     References: Garreau, Jitkrittum and Kanagawa, *Large sample analysis of the median heuristic*, 2017.
 
@@ -62,6 +69,8 @@ def resolve(
         if warps:
             points, weights = _distinct(points, weights)
         rows, drawn = _drawn(points.values, weights, max_rows, seed)
+        if asked == AUTO and scaled:
+            return (_median_distance(rows, drawn, metric),) * rows.shape[1]
         if asked == AUTO:
             return _auto_scales(points.values, weights, rows, drawn, metric)
         return _median_distance(rows, drawn, metric)

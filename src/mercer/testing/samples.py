@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels import Brownian, Kernel, Spectrum, Subspace
+from mercer.kernels import Brownian, Categorical, Kernel, Spectrum, Subspace
 
 
 def leaves(kernel: Kernel) -> Iterator[Kernel]:
@@ -41,6 +41,8 @@ def sample_for(kernel: Kernel, n: int, rng: np.random.Generator) -> Any:
     if any(isinstance(leaf, Spectrum) for leaf in leaves(kernel)):
         return ["".join(rng.choice(list("abc"), size=rng.integers(1, 12))) for _ in range(n)]
     rows = rng.normal(size=(n, column_count(kernel)))
+    if any(isinstance(leaf, Categorical) for leaf in leaves(kernel)):
+        return np.abs(rows).round()
     return np.abs(rows) if any(isinstance(leaf, Brownian) for leaf in leaves(kernel)) else rows
 
 

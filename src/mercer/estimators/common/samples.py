@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    validate_data,
+)
 from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, check_finite, refuse_masked
@@ -16,6 +22,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.data.engines import Engine, sample_with
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample
+from mercer.data.table import first_text
 from mercer.kernels import Kernel
 
 
@@ -103,10 +110,37 @@ def checked_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: boo
 
 def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     """Rows from a table as scikit-learn reads it, with the names seen in `fit`; NaN and infinities are found by us."""
+    if isinstance(X, Points):
+        return _named_rows(estimator, X, reset=reset)
     refuse_masked(X, "X")
-    with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
-        array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
+    try:
+        with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
+            array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
+    except (ValueError, TypeError):
+        _refuse_text(estimator, X)
+        raise
     return as_points(array, names=getattr(estimator, "feature_names_in_", None), source=X)
+
+
+def _refuse_text(estimator: BaseEstimator, X: Any) -> None:
+    """Raise an error that names the first text, category or date in a table, and the way out."""
+    found = first_text(X)
+    if found is None:
+        return
+    row, column, value = found
+    name = type(estimator).__name__
+    raise InputTypeError(
+        f"X has {value!r:.60} in row {row}, column {column!r}; {name} takes numbers only. For tables with text, "
+        f"categories, dates and gaps use mercer.tabular({name}())."
+    )
+
+
+def _named_rows(estimator: BaseEstimator, X: Points, *, reset: bool) -> Points:
+    """Rows that other estimators of ours made, with the names of their columns."""
+    _check_n_features(estimator, X.values, reset=reset)
+    if reset and X.names is not None:
+        estimator.feature_names_in_ = np.asarray(X.names, dtype=object)
+    return X
 
 
 def _objects(kernel: Kernel, X: Any) -> Points | None:

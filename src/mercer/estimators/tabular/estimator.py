@@ -1,0 +1,311 @@
+"""`TabularEstimator`: any estimator on tables as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _check_sample_weight,
+    check_is_fitted,
+)
+from torch import Tensor
+
+from mercer.core.arrays import Points, as_points
+from mercer.core.errors import InputError, InputTypeError
+from mercer.core.report import Report
+from mercer.data.table import Table
+from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.tabular.encoder import MAX_LEVELS, RARE, TableEncoder
+from mercer.estimators.tabular.report import tabular_report
+from mercer.estimators.tabular.state import tabular_from_state, tabular_state
+from mercer.estimators.tabular.units import ready
+from mercer.files.persistence import register, save
+
+ROUTED = ("fit", "partial_fit", "predict", "score")
+"""Methods whose further arguments go to the same method of the estimator inside."""
+
+
+def tabular(estimator: Any, **options: Any) -> TabularEstimator:
+    """An estimator for tables as they are: data frames with numbers, categories, text, booleans, dates and gaps.
+
+    Parameters
+    ----------
+    estimator : object
+        Any estimator of mercer, or of scikit-learn.
+    **options
+        Those of `TabularEstimator`.
+
+    Returns
+    -------
+    TabularEstimator
+        Not fitted yet.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> X = {"size": [50.0, 80.0, None, 60.0, 95.0, 70.0], "city": ["Oslo", "Rome", "Oslo", "Rome", "Oslo", "Rome"]}
+    >>> model = mercer.tabular(mercer.KernelRidge(alpha=0.1)).fit(X, [5.0, 4.0, 6.0, 3.0, 9.0, 3.5])
+    >>> print(model.estimator_.feature_names_in_)
+    ['size' 'size=missing' 'city=Rome']
+    """
+    return TabularEstimator(estimator, **options)
+
+
+def _inner_has(name: str) -> Any:
+    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), name))
+
+
+@register
+class TabularEstimator(BaseEstimator):
+    r"""An estimator on tables as they are: each column becomes numbers in a way that `report()` shows.
+
+    Takes data frames of pandas, polars and any library that narwhals reads, dictionaries of columns, and arrays.
+
+    ============  ======================================================================================================
+    column        what becomes of it
+    ============  ======================================================================================================
+    numbers       centred, in units of their spread (see `mercer.kernels.resolve`); so are numbers written as text
+    categories    text, categories and booleans: a 0/1 column for each level, in units of s with
+                  :math:`s^2 = 1 - \sum_k p_k^2` for levels of shares p, so that rows are as far apart as in a column of
+                  numbers, however many levels there are. Rare levels and those not seen in `fit` are one level,
+                  "other levels"
+    dates         the time elapsed, as a number; where they vary, the time of year and of day as points on circles, and
+                  the day of the week as a category; also where they are written as text
+    gaps          a level of their own in categories; numbers and dates get a column that tells of them
+    left out      constants, columns without values, ids (a name such as "id" and a different value in every row) and
+                  text that is different in every row
+    ============  ======================================================================================================
+
+    Length scales "auto" of the kernel inside are then one number, the median distance of encoded rows, for every
+    column: the share of each column of the table in squared distances is the same.
+
+    Parameters
+    ----------
+    estimator : object
+        Any estimator of mercer, or of scikit-learn. It is cloned before it is fitted.
+    columns : dict or None, default=None
+        What to take a column for, by name: "number", "category", "date" or "drop".
+    max_levels : int, default=50
+        The most frequent levels of a category that are kept apart.
+    rare : int, default=10
+        Levels of fewer rows than this are rare, in tables of less than 500 rows those of less than 2% of them; not
+        where there are only two.
+
+    Attributes
+    ----------
+    estimator_ : object
+        The fitted estimator; its features are the encoded columns.
+    encoder_ : TableEncoder
+        The treatment of each column.
+    n_features_in_, feature_names_in_ : int, array of str
+        The columns of the table.
+
+    References
+    ----------
+    Gower, *A general coefficient of similarity and some of its properties*, 1971.
+
+    Examples
+    --------
+    >>> from mercer import KernelClassifier, tabular
+    >>> X = {"age": [30.0, 41.0, None, 25.0] * 5, "smoker": ["no", "yes", "yes", "no"] * 5}
+    >>> model = tabular(KernelClassifier(alpha=0.01)).fit(X, ["ok", "ill", "ill", "ok"] * 5)
+    >>> print(model.predict({"age": [33.0], "smoker": ["never"]}), model.encoder_.columns)
+    ['ok'] ('age', 'age=missing', 'smoker=yes')
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        max_levels: int = MAX_LEVELS,
+        rare: int = RARE,
+    ) -> None:
+        self.estimator = estimator
+        self.columns = columns
+        self.max_levels = max_levels
+        self.rare = rare
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+        """Look at every column of the table X, and fit the estimator to what becomes of them."""
+        return self._fitted("fit", X, y, sample_weight, params)
+
+    @_inner_has("partial_fit")
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Add rows; those of the first call decide what becomes of the columns."""
+        if not hasattr(self, "estimator_"):
+            return self._fitted("partial_fit", X, y, sample_weight, params)
+        given = self._routed("partial_fit", params | _given(sample_weight))
+        self.estimator_.partial_fit(self._encoded(X), y, **given)
+        return self
+
+    @_inner_has("predict")
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Predictions of the estimator for the rows of a table."""
+        return self._inner().predict(self._encoded(X), **self._routed("predict", params))
+
+    @_inner_has("predict_proba")
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, (m, classes)."""
+        return self._inner().predict_proba(self._encoded(X))
+
+    @_inner_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities."""
+        return self._inner().predict_log_proba(self._encoded(X))
+
+    @_inner_has("decision_function")
+    def decision_function(self, X: Any) -> Any:
+        """Decisions of a classifier."""
+        return self._inner().decision_function(self._encoded(X))
+
+    @_inner_has("predict_interval")
+    def predict_interval(self, X: Any, level: float = 0.9, **options: Any) -> Any:
+        """Intervals of the estimator; rows to `calibrate` with are tables, too."""
+        if options.get("calibrate") is not None:
+            rows, targets = options["calibrate"]
+            options["calibrate"] = (self._encoded(rows), targets)
+        return self._inner().predict_interval(self._encoded(X), level, **options)
+
+    @_inner_has("transform")
+    def transform(self, X: Any) -> Any:
+        """The features that a transformer makes."""
+        return self._inner().transform(self._encoded(X))
+
+    @_inner_has("score")
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """The score of the estimator at the rows of a table."""
+        return float(self._inner().score(self._encoded(X), y, **self._routed("score", params | _given(sample_weight))))
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes of a classifier."""
+        return self._inner().classes_
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel of the estimator, on encoded columns."""
+        return self._inner().kernel_
+
+    def report(self) -> Report:
+        """What became of each column, and the report of the estimator."""
+        return tabular_report(self.encoder_, self._inner())
+
+    @_inner_has("plot")
+    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """The picture of the estimator."""
+        return self._inner().plot(None if X is None else self._encoded(X), y, ax=ax)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model, with what becomes of each column, to one file; `mercer.load(path)` reads it back."""
+        check_is_fitted(self)
+        save(self, path)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Weights and other metadata go to the same method of the estimator."""
+        mapping = MethodMapping()
+        for name in ROUTED:
+            mapping.add(caller=name, callee=name)
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def _fitted(self, method: str, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
+        table = Table.of(X)
+        if not len(table) or not table.columns:
+            what = "sample(s)" if table.columns else "feature(s)"
+            shape = f"({len(table)}, {len(table.columns)})"
+            raise InputError(f"X is empty: 0 {what} (shape={shape}) while a minimum of 1 is required.")
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, np.empty((len(table), 1)), ensure_non_negative=True)
+            table_seen, weights_seen = table.take(weights > 0), weights[weights > 0]
+        else:
+            table_seen, weights_seen = table, None
+        self._remember(X, table)
+        encoder = TableEncoder.looking_at(table_seen, weights_seen, self.columns, self.max_levels, self.rare)
+        points = as_points(encoder.encode(table), names=encoder.columns)
+        inner = ready(self.estimator, encoder, points, y, weights)
+        self.encoder_ = encoder
+        given = self._routed(method, params | _given(sample_weight))
+        self.estimator_ = getattr(inner, method)(_for(inner, points), y, **given)
+        return self
+
+    def _remember(self, X: Any, table: Table) -> None:
+        """What scikit-learn knows of the columns of a table."""
+        if table.named:
+            self.n_features_in_ = len(table.columns)
+            self.feature_names_in_ = np.asarray(table.names, dtype=object)
+        else:
+            _check_feature_names(self, X, reset=True)
+            _check_n_features(self, X, reset=True)
+
+    def _encoded(self, X: Any) -> Any:
+        inner, table = self._inner(), Table.of(X)
+        if not table.named:
+            _check_n_features(self, X, reset=False)
+            if hasattr(self, "feature_names_in_"):
+                table = Table(dict(zip(self.feature_names_in_, table.columns.values(), strict=True)), len(table))
+        elif not hasattr(X, "keys") or not isinstance(X, Mapping | Table):
+            _check_feature_names(self, X, reset=False)
+        if not len(table):
+            raise InputError("X is empty: 0 sample(s) while a minimum of 1 is required.")
+        return _for(inner, as_points(self.encoder_.encode(table), names=self.encoder_.columns))
+
+    def _inner(self) -> Any:
+        check_is_fitted(self)
+        return self.estimator_
+
+    def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if not get_config()["enable_metadata_routing"] or not params:
+            return params
+        return dict(getattr(process_routing(self, method, **params).estimator, method))
+
+    def _check_parameters(self) -> None:
+        if not hasattr(self.estimator, "fit"):
+            raise InputTypeError(f"estimator={self.estimator!r}: give an estimator, such as KernelRidge().")
+        if self.columns is not None and not isinstance(self.columns, Mapping):
+            raise InputTypeError(f"columns={self.columns!r}: give a dictionary of kinds by the names of columns.")
+        for name in ("max_levels", "rare"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"{name}={value!r}: must be a whole number, at least 1.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = getattr(self.estimator, "__sklearn_tags__", None)
+        if inner is not None:
+            own, tags = tags, inner()
+            tags.input_tags = own.input_tags
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = tags.input_tags.pairwise = False
+        tags.array_api_support = False
+        return tags
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return tabular_state(self)
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        return tabular_from_state(cls, meta, arrays)
+
+
+def _given(sample_weight: Any) -> dict[str, Any]:
+    return {} if sample_weight is None else {"sample_weight": sample_weight}
+
+
+def _for(inner: Any, points: Points) -> Any:
+    """Rows with names for an estimator of mercer, an array for others."""
+    return points if isinstance(inner, KernelEstimator) else points.values.numpy()

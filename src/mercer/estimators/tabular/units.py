@@ -1,0 +1,54 @@
+"""The estimator inside: its kernel in the units of encoded columns, which are the same for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from mercer.core.arrays import Points
+from mercer.core.seeding import as_seed
+from mercer.estimators.common.base import KernelEstimator
+from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
+from mercer.estimators.rfm import RFMClassifier, RFMRegressor
+from mercer.estimators.tabular.encoder import TableEncoder
+from mercer.kernels import Kernel, Subspace, as_kernel, resolve
+from mercer.processes.start import Scales, start_kernel
+
+PROCESSES = (GaussianProcessRegressor, GaussianProcessClassifier)
+LEARNS_WEIGHTS = (RFMRegressor, RFMClassifier)
+"""These find the weights of columns themselves."""
+
+
+def ready(estimator: Any, encoder: TableEncoder, points: Points, y: Any, weights: Any) -> Any:
+    """An unfitted copy whose kernel knows the encoded columns.
+
+    Columns of a `Subspace` are those of the table. "auto" is the median distance of encoded rows for each column,
+    whose units are already such that each column of the table has its share. A process that is given a kernel by name
+    starts from the same units.
+    """
+    inner = clone(estimator)
+    if not isinstance(inner, KernelEstimator) or isinstance(inner, LEARNS_WEIGHTS):
+        return inner
+    if isinstance(inner, PROCESSES) and isinstance(inner.kernel, str):
+        spread = 1.0 if isinstance(inner, GaussianProcessClassifier) else _variance(y)
+        scales = Scales(np.ones(points.values.shape[1]), spread)
+        return inner.set_params(kernel=start_kernel(inner.kernel, points, scales)[0])
+    kernel = with_columns(as_kernel(inner.kernel), encoder)
+    seed = as_seed(getattr(inner, "random_state", None))
+    return inner.set_params(kernel=resolve(kernel, points, weights, seed=seed, scaled=True))
+
+
+def with_columns(kernel: Kernel, encoder: TableEncoder) -> Kernel:
+    """The kernel with the columns of the table that it names replaced by those that are made of them."""
+    if isinstance(kernel, Subspace):
+        return Subspace(kernel.kernel, encoder.positions(kernel.columns))
+    changes: dict[str, Any] = {name: with_columns(child, encoder) for name, child in kernel.children()}
+    return replace(kernel, **changes) if changes else kernel
+
+
+def _variance(y: Any) -> float:
+    values = np.asarray(y, dtype=np.float64)
+    return float(values.var(axis=0).mean()) or 1.0
