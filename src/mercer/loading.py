@@ -3,5 +3,6 @@
 from mercer import estimators  # noqa: F401 - each class registers itself
 from mercer.cli import model  # noqa: F401
 from mercer.files.persistence import load
+from mercer.stats import drift  # noqa: F401
 
 __all__ = ["load"]

@@ -2,9 +2,11 @@
 
 from mercer.stats.characteristic import characteristic_function
 from mercer.stats.columns import ColumnDifference
+from mercer.stats.conditional import ConditionalIndependenceResult, conditional_independence_test
 from mercer.stats.control import ControlFunctional, control_functional
 from mercer.stats.discrete_stein import DiscreteSteinKernel
 from mercer.stats.distances import kolmogorov, total_variation, wasserstein
+from mercer.stats.drift import DriftDetector, DriftResult, DriftStatus
 from mercer.stats.embedding import MeanEmbedding
 from mercer.stats.goodness_of_fit import GoodnessOfFitResult, goodness_of_fit_test
 from mercer.stats.hsic import hsic
@@ -19,8 +21,12 @@ from mercer.stats.two_sample import TwoSampleResult, two_sample_test
 __all__ = [
     "ColumnDependence",
     "ColumnDifference",
+    "ConditionalIndependenceResult",
     "ControlFunctional",
     "DiscreteSteinKernel",
+    "DriftDetector",
+    "DriftResult",
+    "DriftStatus",
     "GoodnessOfFitResult",
     "IndependenceResult",
     "KernelFinding",
@@ -32,6 +38,7 @@ __all__ = [
     "TestResult",
     "TwoSampleResult",
     "characteristic_function",
+    "conditional_independence_test",
     "control_functional",
     "goodness_of_fit_test",
     "hsic",

@@ -1,0 +1,311 @@
+"""`DriftDetector`: do new rows still come from where the reference came from?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import InputError, ModelFileError
+from mercer.core.report import Report, make_report
+from mercer.core.seeding import as_seed
+from mercer.estimators.common.base import all_or_nothing
+from mercer.files.kinds import ANY_TABLE, Table, number, optional, whole
+from mercer.files.persistence import register, save
+from mercer.stats.differences_plot import plot_columns
+from mercer.stats.families import column_scales
+from mercer.stats.run_length import Watch, checked_run_length
+from mercer.stats.samples import column_labels, sample_points
+from mercer.stats.two_sample import TwoSampleResult, check_count, two_sample_test
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STATE = Table({"params": ANY_TABLE, "names": ANY_TABLE, "n_rows": whole(2), "watch": optional(ANY_TABLE)})
+PARAMS = Table({"level": number(above=0, below=1), "n_resamples": whole(1), "max_rows": whole(2),
+                "expected_run_length": whole(10), "random_state": optional(whole())})  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DriftResult(TwoSampleResult):
+    """The result of `DriftDetector.test`: a `TwoSampleResult` with a decision. X is the reference, Y the new rows.
+
+    Attributes
+    ----------
+    level : the probability of `drift` where there is none.
+    """
+
+    level: float = field(kw_only=True)
+
+    @property
+    def drift(self) -> bool:
+        """Whether the new rows differ from the reference, at the level of the detector."""
+        return self.pvalue <= self.level
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How far each column has moved."""
+        return plot_columns(self.columns(), ax)
+
+    def _finding(self) -> str:
+        n = f"{self.pooled.n:,} new rows"
+        if not self.drift:
+            return f"No drift found in {n}"
+        named = [c.name for c in self.columns() if c.pvalue <= self.level]
+        if not named:
+            return f"Drift in {n}: columns go together in another way, none has moved by itself"
+        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+        return f"Drift in {n}: {', '.join(named[:3])}{more} moved"
+
+
+@dataclass(frozen=True)
+class DriftStatus:
+    """What `DriftDetector.update` says after the rows so far.
+
+    Attributes
+    ----------
+    drift : whether there was an alarm since the last reset.
+    at : the number of the row of the alarm, counted from 1; None without one.
+    n_seen : rows since the last reset.
+    statistic, threshold : an alarm is a statistic above the threshold.
+    columns : names of the columns whose mean or spread has moved most lately, with how far, in deviations.
+    """
+
+    drift: bool
+    at: int | None
+    n_seen: int
+    statistic: float
+    threshold: float
+    columns: tuple[tuple[str, float], ...]
+
+    def __repr__(self) -> str:
+        if not self.drift:
+            return f"No drift in {self.n_seen:,} rows (statistic {self.statistic:.3g}, alarm at {self.threshold:.3g})."
+        name, moved = self.columns[0]
+        return f"Drift since about row {self.at:,} of {self.n_seen:,}, most in {name} (by {moved:+.2g} deviations)."
+
+
+@register
+class DriftDetector(BaseEstimator):
+    """Says whether new rows still come from the distribution of the reference, and which columns moved.
+
+    `test` compares a batch with the reference by `two_sample_test`; its false alarms have exactly the probability
+    `level`. `update` watches single rows in bounded memory; without drift an alarm comes after `expected_run_length`
+    rows on average, which is calibrated by simulated streams of the reference at the first update.
+
+    Parameters
+    ----------
+    level : float
+        The probability that `test` finds drift where there is none.
+    expected_run_length : int
+        Rows that `update` takes in on average before a false alarm.
+    max_rows : int
+        Random rows of the reference that are kept, and of a batch that are compared.
+    n_resamples : int
+        Permutations of `test`; at least 1 / level.
+    random_state : int, optional
+    memory_budget : optional
+
+    Attributes
+    ----------
+    n_rows_ : int
+        Rows of the reference.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    References
+    ----------
+    Rabanser, Günnemann and Lipton, *Failing loudly: an empirical study of methods for detecting dataset shift*, 2019;
+    Keriven, Garreau and Poli, *NEWMA*, 2020.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> detector = DriftDetector(random_state=0).fit(rng.normal(size=(500, 3)))
+    >>> detector.test(rng.normal(size=(100, 3))).drift
+    False
+    >>> detector.test(rng.normal(size=(100, 3)) + [0, 1, 0])
+    Drift in 100 new rows: 1 moved (p = 0.002, the smallest that 500 resamples can give; MMD of 20 kernels, fused,
+    500 permutations).
+    """
+
+    def __init__(
+        self,
+        *,
+        level: float = 0.05,
+        expected_run_length: int = 10_000,
+        max_rows: int = 1000,
+        n_resamples: int = 500,
+        random_state: Any = None,
+        memory_budget: Any = None,
+    ) -> None:
+        self.level = level
+        self.expected_run_length = expected_run_length
+        self.max_rows = max_rows
+        self.n_resamples = n_resamples
+        self.random_state = random_state
+        self.memory_budget = memory_budget
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Keep a sample of the reference; y is ignored."""
+        points = sample_points(X, "X")
+        if not points.is_tensor:
+            raise InputError("DriftDetector needs a table of numbers.")
+        if len(points) < 2:
+            raise InputError(f"X has {len(points)} row; a reference needs at least two.")
+        self.n_rows_, self.n_features_in_ = len(points), points.values.shape[1]
+        if hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
+        if points.names:
+            self.feature_names_in_ = np.array(points.names, dtype=object)
+        self._seed = as_seed(self.random_state)
+        self._reference = _some(points, self.max_rows, self._seed)
+        self._watch: Watch | None = None
+        return self
+
+    def test(self, X: Any) -> DriftResult:
+        """Compare a batch of new rows with the reference."""
+        new = self._rows(X)
+        if len(new) < 2:
+            raise InputError(f"X has {len(new)} row; test needs at least two. Single rows go to update.")
+        found = two_sample_test(
+            self._reference, _some(new, self.max_rows, self._seed), n_resamples=self.n_resamples,
+            random_state=self._seed, memory_budget=self.memory_budget,
+        )  # fmt: skip
+        return DriftResult(**{f.name: getattr(found, f.name) for f in fields(found)}, level=self.level)
+
+    def update(self, X: Any) -> DriftStatus:
+        """Take in new rows, one or more, in the order in which they came."""
+        new = self._rows(X)
+        if self._watch is None:
+            values = self._reference.values.double().cpu()
+            self._watch = Watch.calibrated(
+                values, values.mean(0), column_scales(values), checked_run_length(self.expected_run_length), self._seed
+            )
+        self._watch.see(new.values.cpu())
+        return self._status(self._watch)
+
+    def reset(self) -> Self:
+        """Forget the rows that `update` has seen, such as after an alarm was looked into."""
+        check_is_fitted(self)
+        if self._watch is not None:
+            self._watch.begin_again()
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the detector, with what it has seen, to one safetensors file; `mercer.load(path)` reads it back."""
+        check_is_fitted(self)
+        save(self, path)
+
+    def report(self) -> Report:
+        """The reference, and what was seen so far."""
+        check_is_fitted(self)
+        lines: list[tuple[str, object]] = [
+            ("reference", f"{self.n_rows_:,} rows of {self.n_features_in_} columns, {len(self._reference):,} kept"),
+            ("batches", f"permutation test at level {self.level:g}"),
+            ("single rows", f"one false alarm in {self.expected_run_length:,} rows"),
+        ]
+        watch = self._watch
+        if watch is not None:
+            lines += [("seen", f"{watch.n_seen:,} rows"), ("state", repr(self._status(watch)))]
+        few = len(self._reference) < 100
+        return make_report(
+            "DriftDetector", lines, ["A reference of less than 100 rows finds large drift only."] if few else []
+        )
+
+    def _rows(self, X: Any) -> Points:
+        check_is_fitted(self)
+        new = sample_points(X, "X")
+        if not new.is_tensor or new.values.shape[1] != self.n_features_in_:
+            raise InputError(f"X has {new.values.shape[1]} columns but the reference has {self.n_features_in_}.")
+        names = self._reference.names
+        if new.names and names and new.names != names:
+            raise InputError(f"The columns of X are {list(new.names)} but those of the reference {list(names)}.")
+        return new
+
+    def _status(self, watch: Watch) -> DriftStatus:
+        names = column_labels(self._reference.names, self.n_features_in_)
+        mean, spread = watch.columns.numpy()
+        moved = np.where(np.abs(mean) >= np.abs(spread) / 2, mean, spread / 2)
+        order = np.argsort(-np.abs(moved), kind="stable")[:5]
+        columns = tuple((names[i], float(moved[i])) for i in order)
+        alarm = watch.alarm_at
+        return DriftStatus(alarm is not None, alarm, watch.n_seen, watch.statistic, watch.threshold, columns)
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.level, bool) or not isinstance(self.level, int | float) or not 0 < self.level < 1:
+            raise InputError(f"level={self.level!r}: must be a number between 0 and 1.")
+        check_count(self.n_resamples)
+        if self.n_resamples + 1 < 1 / self.level:
+            raise InputError(
+                f"n_resamples={self.n_resamples}: p-values below level={self.level} need at least "
+                f"{int(np.ceil(1 / self.level)) - 1}."
+            )
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 2:
+            raise InputError(f"max_rows={self.max_rows!r}: must be an integer >= 2.")
+        checked_run_length(self.expected_run_length)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        params = {name: getattr(self, name) for name in PARAMS.fields if name != "random_state"}
+        meta: dict[str, Any] = {
+            "params": params | {"random_state": self._seed},
+            "names": {"columns": None if self._reference.names is None else list(self._reference.names)},
+            "n_rows": self.n_rows_,
+            "watch": None,
+        }
+        arrays = {"X": self._reference.values}
+        if self._watch is not None:
+            meta["watch"], more = self._watch.to_state()
+            arrays |= more
+        return meta, arrays
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        STATE.check(meta, "the detector")
+        model = cls(**PARAMS.check(meta["params"], "its parameters"))
+        model._check_parameters()
+        X = arrays.pop("X", None)
+        names = _names(meta["names"].get("columns"))
+        if X is None or X.ndim != 2 or len(X) < 2 or X.shape[1] == 0 or not X.is_floating_point():
+            raise ModelFileError("its reference X is missing or no matrix of numbers")
+        if names is not None and len(names) != X.shape[1]:
+            raise ModelFileError(f"it has {len(names)} names for {X.shape[1]} columns")
+        model._reference, model._seed = Points(X, names), as_seed(model.random_state)
+        model.n_rows_, model.n_features_in_ = meta["n_rows"], X.shape[1]
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+        watch = meta["watch"]
+        if watch is not None:
+            watch = WATCH.check(watch, "the watch")
+        model._watch = None if watch is None else Watch.from_state(watch, arrays)
+        if model._watch is not None and len(model._watch.scale) != X.shape[1]:
+            raise ModelFileError("the watch and the reference have different columns")
+        if arrays:
+            raise ModelFileError(f"it has unknown arrays: {', '.join(sorted(arrays))[:60]}")
+        return model
+
+
+WATCH = Table({"threshold": number(), "n_seen": whole(), "statistic": number(), "alarm_at": optional(whole(1))})
+
+
+def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        raise ModelFileError("its column names are no text")
+    return tuple(names)
+
+
+def _some(points: Points, most: int, seed: int) -> Points:
+    """At most so many rows, each as likely."""
+    if len(points) <= most:
+        return points.owned()
+    chosen = np.random.default_rng(seed).choice(len(points), size=most, replace=False)
+    return points.take(torch.from_numpy(np.sort(chosen)))
