@@ -58,7 +58,7 @@ def resolve(
 
     @functools.cache
     def sample() -> tuple[Points, Tensor]:
-        points = kernel.points(X)
+        points = X if isinstance(X, Points) else kernel.points(X)
         return _distinct(points, _weights(sample_weight, len(points)))
 
     @functools.cache

@@ -211,6 +211,10 @@ def _placed(
         )
     dtype = dtype or torch.promote_types(x.values.dtype, z.values.dtype)
     device = device or x.values.device
-    left = Points(x.values.to(device=device, dtype=dtype), x.names)
-    right = left if z is x else Points(z.values.to(device=device, dtype=dtype), z.names)
-    return left, right, dtype, device
+    left = _moved(x, device, dtype)
+    return left, left if z is x else _moved(z, device, dtype), dtype, device
+
+
+def _moved(points: Points, device: torch.device, dtype: torch.dtype) -> Points:
+    values = points.values.to(device=device, dtype=dtype)
+    return points if values is points.values else Points(values, points.names)

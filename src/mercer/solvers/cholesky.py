@@ -79,6 +79,8 @@ class Cholesky:
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution:
         """Solve for B (n,) or (n, t) with one alpha or one per column; each distinct alpha is factorised once."""
+        if not isinstance(alpha, Tensor) or alpha.ndim == 0:
+            return self.prepare(A, float(alpha)).solve(B)
         rhs = right_hand_sides(B, A.shape[0])
         alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1])
         distinct, group = alphas.unique(return_inverse=True)

@@ -35,6 +35,7 @@ _one_at_a_time = RLock()
 """Functions of users may not be made for several threads."""
 
 R = TypeVar("R")
+Place = slice | Tensor
 Places = tuple[Tensor, Tensor]
 
 
@@ -54,22 +55,25 @@ class TileInput(ABC):
         self.statistic = statistic
         self.dtype = dtype
 
-    def rows(self, points: Points) -> Tensor:
-        """The rows that the statistic is of, which its trace has found to be numbers."""
-        if self.statistic.warps:
-            with _one_at_a_time:
-                for warp in self.statistic.warps:
-                    points = warp(points)
-        rows: Tensor = points.values
-        return rows
+    def rows(self, points: Points, place: Place) -> Tensor:
+        """What warps make of some rows; that they are numbers was seen when the formula was traced."""
+        if not self.statistic.warps:
+            plain: Tensor = points.values[place]
+            return plain
+        with _one_at_a_time:
+            some = points.take(place)
+            for warp in self.statistic.warps:
+                some = warp(some)
+        warped: Tensor = some.values
+        return warped
 
     @abstractmethod
-    def left(self, points: Points) -> Tensor:
-        """The operand of rows of x."""
+    def left(self, points: Points, place: Place) -> Tensor:
+        """The operand of some rows of x."""
 
     @abstractmethod
-    def right(self, points: Points) -> Tensor:
-        """The operand of rows of z."""
+    def right(self, points: Points, place: Place) -> Tensor:
+        """The operand of some rows of z."""
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
         """Write the statistic to `out`; `right` has a column for each row of z.
@@ -87,10 +91,10 @@ class TileInput(ABC):
 class EndValues(TileInput):
     """A function of x alone or of z alone."""
 
-    def left(self, points: Points) -> Tensor:
+    def left(self, points: Points, place: Place) -> Tensor:
         assert self.statistic.function is not None
         with _one_at_a_time:
-            return row_values(self.statistic.function, Points(self.rows(points))).unsqueeze(1)
+            return row_values(self.statistic.function, Points(self.rows(points, place))).unsqueeze(1)
 
     right = left
 
@@ -101,8 +105,9 @@ class Same(TileInput):
     at_same = 1.0
     width = 0
 
-    def left(self, points: Points) -> Tensor:
-        return vectors(points).new_empty(len(points), 0)
+    def left(self, points: Points, place: Place) -> Tensor:
+        rows = vectors(points)[place]
+        return rows.new_empty(len(rows), 0)
 
     right = left
 
@@ -116,18 +121,18 @@ class Inner(TileInput):
 
     def __init__(self, statistic: Statistic, dtype: torch.dtype, sample: Points, factor: float) -> None:
         super().__init__(statistic, dtype)
-        rows = self.rows(sample)
+        rows = self.rows(sample, _spread(sample, 2))
         self.dtype = torch.promote_types(dtype, rows.dtype)  # a warp may ask for more precision
         self.width = rows.shape[1]
         self.factor = factor
         self.note = f"product in {dtype_name(self.dtype)}"
 
-    def left(self, points: Points) -> Tensor:
-        rows = self.right(points)
+    def left(self, points: Points, place: Place) -> Tensor:
+        rows = self.right(points, place)
         return rows if self.factor == 1.0 else rows * self.factor
 
-    def right(self, points: Points) -> Tensor:
-        return self.rows(points).to(self.dtype)
+    def right(self, points: Points, place: Place) -> Tensor:
+        return self.rows(points, place).to(self.dtype)
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
         tile = out if wide is None or self.dtype == out.dtype else wide
@@ -147,7 +152,7 @@ class L1Distance(TileInput):
 
     def __init__(self, statistic: Statistic, dtype: torch.dtype, sample: Points) -> None:
         super().__init__(statistic, dtype)
-        rows = self.rows(sample)
+        rows = self.rows(sample, _spread(sample, 2))
         scale = as_scale(statistic.length_scale, rows.to(torch.float64))
         self.column_scale = scale if isinstance(scale, Tensor) else None
         self.scale = 1.0 if isinstance(scale, Tensor) else 1.0 / scale
@@ -155,8 +160,8 @@ class L1Distance(TileInput):
         self.dtype = dtype if self.column_scale is None else torch.float64
         self.temporary_bytes = self.dtype.itemsize
 
-    def left(self, points: Points) -> Tensor:
-        rows = self.rows(points)
+    def left(self, points: Points, place: Place) -> Tensor:
+        rows = self.rows(points, place)
         return rows if self.column_scale is None else rows / self.column_scale
 
     right = left
@@ -191,7 +196,7 @@ class SquaredDistance(TileInput):
     ) -> None:
         super().__init__(statistic, dtype)
         samples = (x,) if x is z else (x, z)
-        some = torch.cat([self.rows(_spread(sample)) for sample in samples])
+        some = torch.cat([self.rows(sample, _spread(sample)) for sample in samples])
         centre = self._mean(some)
         self.centre = centre.to(some.dtype)
         self.scale = math.sqrt(abs(factor)) / as_scale(statistic.length_scale, centre.unsqueeze(0))
@@ -215,13 +220,13 @@ class SquaredDistance(TileInput):
         self.most = most if largest > most / 4 else None
         self.temporary_bytes = 6 + 2 * self.dtype.itemsize if self.exact else 0
 
-    def left(self, points: Points) -> Tensor:
-        operand, norms = self._folded(points, -2.0 * self.sign)
+    def left(self, points: Points, place: Place) -> Tensor:
+        operand, norms = self._folded(points, place, -2.0 * self.sign)
         operand[:, self.n_columns], operand[:, self.n_columns + 1] = norms.mul_(0.25), 1.0
         return operand
 
-    def right(self, points: Points) -> Tensor:
-        operand, norms = self._folded(points)
+    def right(self, points: Points, place: Place) -> Tensor:
+        operand, norms = self._folded(points, place)
         operand[:, self.n_columns], operand[:, self.n_columns + 1] = 1.0, norms
         return operand
 
@@ -284,12 +289,12 @@ class SquaredDistance(TileInput):
         plain = (a * (-0.5 * self.sign)).nan_to_num_(nan=0.0)
         tile.copy_(torch.cdist(plain, b.T, compute_mode="donot_use_mm_for_euclid_dist").square_().mul_(self.sign))
 
-    def _folded(self, points: Points, factor: float = 1.0) -> tuple[Tensor, Tensor]:
+    def _folded(self, points: Points, place: Place, factor: float = 1.0) -> tuple[Tensor, Tensor]:
         """The scaled rows times a factor, followed by two empty columns, and their squared norms, summed in float64.
 
         A common shift before the scaling keeps large offsets exact.
         """
-        rows = self.rows(points).to(self.dtype)
+        rows = self.rows(points, place).to(self.dtype)
         operand = rows.new_empty(len(rows), self.width)
         scaled = torch.sub(rows, self.centre.to(self.dtype), out=operand[:, : self.n_columns])
         scaled.mul_(self.scale.to(self.dtype) * factor if isinstance(self.scale, Tensor) else self.scale * factor)
@@ -299,7 +304,7 @@ class SquaredDistance(TileInput):
         """The largest squared norm of the scaled rows."""
 
         def largest(place: slice) -> float:
-            return float(self._norms(self.rows(points.take(place))).amax().square())
+            return float(self._norms(self.rows(points, place)).amax().square())
 
         return max(_of_chunks(largest, points, self.n_columns), default=0.0)
 
@@ -313,8 +318,8 @@ class SquaredSum(SquaredDistance):
 
     at_same = None
 
-    def right(self, points: Points) -> Tensor:
-        operand = super().right(points)
+    def right(self, points: Points, place: Place) -> Tensor:
+        operand = super().right(points, place)
         operand[:, : self.n_columns].neg_()
         return operand
 
@@ -335,8 +340,8 @@ class LineDistance(TileInput):
         super().__init__(statistic, dtype)
         self.scale, self.sign, self.most = float(folded.scale), folded.sign, folded.most
 
-    def left(self, points: Points) -> Tensor:
-        return self.rows(points)
+    def left(self, points: Points, place: Place) -> Tensor:
+        return self.rows(points, place)
 
     right = left
 
@@ -372,21 +377,21 @@ def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtyp
         rooted = i in plan.rooted
         return SquaredSum(statistic, dtype, x, z, factor, exact=True, nonnegative=True, rooted=rooted)
     if statistic.kind == "l1_distance":
-        return L1Distance(statistic, dtype, _spread(x, 2))
+        return L1Distance(statistic, dtype, x)
     if statistic.kind == "inner":
-        return Inner(statistic, dtype, _spread(x, 2), factor)
+        return Inner(statistic, dtype, x, factor)
     return Same(statistic, dtype) if statistic.kind == "same" else EndValues(statistic, dtype)
 
 
-def operand_of_all(build: Callable[[Points], Tensor], points: Points) -> Tensor:
+def operand_of_all(build: Callable[[Points, Place], Tensor], points: Points) -> Tensor:
     """The operand of all rows, built some rows at a time."""
-    first = build(points.take(slice(0, FIRST_ROWS)))
-    if len(first) == len(points):
+    n, first = len(points.values), build(points, slice(0, FIRST_ROWS))
+    if len(first) == n:
         return first
-    operand = first.new_empty(len(points), first.shape[1])
+    operand = first.new_empty(n, first.shape[1])
 
     def fill(place: slice) -> None:
-        operand[place] = build(points.take(place))
+        operand[place] = build(points, place)
 
     _of_chunks(fill, points, first.shape[1])
     return operand
@@ -394,7 +399,7 @@ def operand_of_all(build: Callable[[Points], Tensor], points: Points) -> Tensor:
 
 def _of_chunks(work: Callable[[slice], R], points: Points, n_columns: int) -> list[R]:
     """What work gives for the rows in order, a cache-sized block at a time; many rows by several threads."""
-    n, step = len(points), max(1, CHUNK_CELLS // max(1, n_columns))
+    n, step = len(points.values), max(1, CHUNK_CELLS // max(1, n_columns))
     places = [slice(start, min(start + step, n)) for start in range(0, n, step)]
     on_cpu = points.is_tensor and points.values.device.type == "cpu"
     if not on_cpu or n * n_columns < FEW_NUMBERS:
@@ -402,6 +407,6 @@ def _of_chunks(work: Callable[[slice], R], points: Points, n_columns: int) -> li
     return side_by_side(places, lambda: work, torch.get_num_threads())
 
 
-def _spread(points: Points, rows: int = 1024) -> Points:
+def _spread(points: Points, rows: int = 1024) -> slice:
     """About `rows` rows spread over the sample."""
-    return points.take(slice(None, None, max(1, len(points) // rows)))
+    return slice(None, None, max(1, len(points.values) // rows))

@@ -26,7 +26,7 @@ class TracedTiles(Tiles):
     """Evaluates a `Program` tile by tile; the operands of the columns are kept between products when they fit."""
 
     def __init__(self, program: Program, x: Points, z: Points, dtype: torch.dtype, device: torch.device) -> None:
-        super().__init__((len(x), len(z)), dtype, device, one_sample=z is x)
+        super().__init__((len(x.values), len(z.values)), dtype, device, one_sample=z is x)
         self.program, self.x, self.z = program, x, z
         found = plans(program, one_sample=self.one_sample, spelling=spelling(device))
         self.on_diagonal, self.off_diagonal = found.on_diagonal, found.off_diagonal
@@ -61,8 +61,7 @@ class TracedTiles(Tiles):
             return Steps(self.program, plan, self.inputs, tiles, tiles[-1] if self.needs_wide else None)
 
         def made(start: int, stop: int) -> list[Tensor]:
-            points = self.z.take(slice(start, stop))
-            return [source.right(points).T for source in self.inputs]
+            return [source.right(self.z, slice(start, stop)).T for source in self.inputs]
 
         @cache
         def kept(start: int, stop: int) -> list[Tensor]:
@@ -92,12 +91,10 @@ class TracedTiles(Tiles):
         def left_of(rows: Rows) -> list[Tensor]:
             nonlocal start, stop, operands
             if isinstance(rows, Tensor):
-                points = self.x.take(rows)
-                return [source.left(points) for source in self.inputs]
+                return [source.left(self.x, rows) for source in self.inputs]
             if not start <= rows.start < rows.stop <= stop:
-                start, stop = rows.start, min(rows.start + max(ahead, rows.stop - rows.start), len(self.x))
-                points = self.x.take(slice(start, stop))
-                operands = [source.left(points) for source in self.inputs]
+                start, stop = rows.start, min(rows.start + max(ahead, rows.stop - rows.start), self.shape[0])
+                operands = [source.left(self.x, slice(start, stop)) for source in self.inputs]
             return [operand[rows.start - start : rows.stop - start] for operand in operands]
 
         return left_of
