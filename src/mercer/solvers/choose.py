@@ -68,7 +68,7 @@ def choose(
         raise InputError(f"alpha={alpha!r}: solver={name!r} needs a number; solver='nystrom' searches a path.")
     if not needs_path and not traits.zero_alpha:
         _check_positive(alpha, n_targets, name)
-    if not traits.exact or (traits.iterates and not needs_path):
+    if traits.sums_of != "rows" or (traits.iterates and not needs_path):
         return name, reason
     widest = SPECTRAL if needs_path else name
     if (needed := memory_needed(n, widest, n_targets)) > budget:

@@ -119,8 +119,9 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
         if solver == "eigenpro" and (kinds := _few_kinds(data, settings, device)):
             # least squares, which a descent that looks at some rows at a time does not reach
             solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are different"
-    kept = traits_of(solver).sums_of == "rows"
-    place = place_of(settings, solver, seen, budget_left(settings.memory_budget, sample.rows, kept=kept))
+    traits = traits_of(solver)
+    budget = budget_left(settings.memory_budget, sample.rows, kept=traits.sums_of == "rows")
+    place = Placement(device, dtype_of(settings.dtype, seen, single=traits.iterates), budget)
     kernel = resolved_kernel(settings.kernel, data, settings.seed)
     return RidgePlan(settings, kernel, alpha, solver, reason, place, len(data))
 
