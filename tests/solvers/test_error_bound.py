@@ -13,7 +13,8 @@ from mercer import KernelRidge, load
 from mercer.core.results import SolverReport
 from mercer.kernels import Gaussian, Laplace, Linear, Matern, Polynomial
 from mercer.rows import ArrayRows
-from mercer.solvers.error_bound import ALLOWED, Moments, landmark_bound, row_bound
+from mercer.solvers.dials import ALLOWED
+from mercer.solvers.error_bound import Moments, landmark_bound, row_bound
 
 LANDMARKS = ("nystrom", "falkon")
 RIDGES = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)

@@ -11,8 +11,9 @@ from mercer.core.errors import NotPositiveDefiniteError
 from mercer.data.checkpoint import Checkpoint
 from mercer.kernels import Gaussian, Laplace, Linear, Matern
 from mercer.operators import Stored
+from mercer.solvers.dials import FEW_ALPHAS
 from mercer.solvers.falkon import Falkon
-from mercer.solvers.falkon_basis import FEW_ALPHAS, FalkonBasis, orthonormal_functions
+from mercer.solvers.falkon_basis import FalkonBasis, orthonormal_functions
 from mercer.solvers.row_blocks import Block, RowBlocks
 
 ALPHAS = torch.tensor([0.01, 1.0, 100.0], dtype=torch.float64)

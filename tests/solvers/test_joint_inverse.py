@@ -8,7 +8,8 @@ import torch
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.kernels import Gaussian
 from mercer.losses import Multinomial
-from mercer.solvers.full_span import FEW_ROWS, FullSpan
+from mercer.solvers.dials import FEW_ROWS
+from mercer.solvers.full_span import FullSpan
 from mercer.solvers.joint_inverse import JointInverse
 from mercer.solvers.newton import Newton
 from mercer.solvers.objective import Objective

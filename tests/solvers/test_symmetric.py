@@ -3,10 +3,13 @@
 import pytest
 import torch
 
-from mercer.solvers.symmetric import STRIP, add_gram
+from mercer.solvers.dials import SYMMETRIC_STRIP
+from mercer.solvers.symmetric import add_gram
 
 
-@pytest.mark.parametrize("columns", [1, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP + 7])
+@pytest.mark.parametrize(
+    "columns", [1, SYMMETRIC_STRIP - 1, SYMMETRIC_STRIP, SYMMETRIC_STRIP + 1, 3 * SYMMETRIC_STRIP + 7]
+)
 def test_half_of_the_blocks_and_their_mirror_images_are_the_whole_product(columns):
     generator = torch.Generator().manual_seed(columns)
     A, B = (torch.randn(n, columns, generator=generator).double() for n in (5, 40))

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mercer.solvers.dials import PROBES, UNSOLVED
 from mercer.solvers.scaling import column_norms, powers_of_two
-
-PROBES = 32
-
-UNSOLVED = 1e-2
-"""A residual above this, relative to b, is told even where rounding explains it: predictions are off by as much."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,17 @@ from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.operators.centred import Lift
 from mercer.solvers.backward_error import BackwardError, told
-from mercer.solvers.factor import LARGEST_JITTER, Factor, factorise
+from mercer.solvers.dials import (
+    CHOLESKY_GOOD_ENOUGH,
+    CHOLESKY_REFINEMENTS,
+    CHOLESKY_TOLERANCE,
+    JITTERED_TOLERANCE,
+    LARGEST_JITTER,
+)
+from mercer.solvers.factor import Factor, factorise
 from mercer.solvers.registry import register
 from mercer.solvers.system import System, check_alpha, dense_float64, right_hand_sides
 from mercer.solvers.traits import Traits
-
-TOLERANCE = 1e-10
-JITTERED_TOLERANCE = 1e-6  # of |r| / |b|, where jitter could hide that there is no solution
-GOOD_ENOUGH = 1e-13  # a backward error above this is worth a step of refinement
-MAX_REFINEMENTS = 2
 
 
 @register("cholesky")
@@ -131,7 +133,7 @@ class CholeskyFactor:
         value = self.factor.solve(rhs)
         residual, missed = self._judged(value, rhs)
         steps = 0
-        while GOOD_ENOUGH < residual < torch.inf and steps < MAX_REFINEMENTS:
+        while CHOLESKY_GOOD_ENOUGH < residual < torch.inf and steps < CHOLESKY_REFINEMENTS:
             refined = value + self.factor.solve(rhs - self.alpha * value - self._matmul(value))
             smaller, left = self._judged(refined, rhs)
             if not smaller < 0.5 * residual:
@@ -167,7 +169,7 @@ class CholeskyFactor:
         """Why the solution is not to be trusted; empty when it is."""
         if not bool(torch.isfinite(value).all()):
             return "the solution is not finite: the system is too close to singular, use a larger alpha"
-        if residual > TOLERANCE:
+        if residual > CHOLESKY_TOLERANCE:
             return "the system is close to singular: use a larger alpha or solver='eigh'"
         if self.jitter and missed > JITTERED_TOLERANCE:
             return "the system is singular and only jitter made it solvable: use a larger alpha or solver='eigh'"

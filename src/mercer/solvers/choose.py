@@ -9,23 +9,12 @@ import torch
 
 from mercer.core.errors import InputError
 from mercer.core.memory import parse_budget, readable, require, resolve_budget
+from mercer.solvers.dials import MANY_ALPHAS, MANY_LANDMARKS, MATRIX_SHARE, MOST_ROWS
 from mercer.solvers.registry import RIDGE_SOLVERS, name_of, traits_of
 from mercer.solvers.system import check_alpha
 
 SPECTRAL = "eigh"
 """The solver whose one decomposition gives a path of alphas, and decides on the rank at alpha = 0."""
-
-MANY_ALPHAS = 12
-"""An eigendecomposition costs about as much as this many Cholesky factorisations."""
-
-MOST_ROWS = {"cpu": 100_000, "cuda": 1_000_000}
-"""Rows up to which conjugate gradients solve the full system; each iteration evaluates the square of it."""
-
-MANY_LANDMARKS = 4096
-"""Landmarks above which iterations are cheaper than normal equations."""
-
-MATRIX_SHARE = 0.45
-"""Of a memory budget, for these matrices; the rest is for kernel values at some rows and what is made of them."""
 
 
 def choose(

@@ -10,6 +10,14 @@ import torch
 from torch import Tensor
 
 from mercer.data.checkpoint import Checkpoint
+from mercer.solvers.dials import (
+    CG_DIVERGED,
+    CG_ROUNDING,
+    CHECK_ACCURATELY_EVERY,
+    CHECK_EVERY,
+    GAIN,
+    STRIKES,
+)
 
 Map = Callable[[Tensor, Tensor], Tensor]
 """A linear map of columns V (n, k); the second argument says which right-hand sides they belong to."""
@@ -17,11 +25,6 @@ Map = Callable[[Tensor, Tensor], Tensor]
 Progress = Callable[[int, float], None]
 """Told the iteration and the largest relative residual."""
 
-CHECK_EVERY = 10
-CHECK_ACCURATELY_EVERY, GAIN = 100, 1e-2  # a costly check has to wait for this gain
-STRIKES = 3  # checks without progress, at residuals of the size of rounding errors, that end a column
-ROUNDING = 10
-DIVERGED = 1e8
 
 EPS = torch.finfo(torch.float64).eps
 
@@ -187,10 +190,10 @@ class _Search:
         lost = ~(drift <= 0.5 * size)
         rounding = self.judge_precision * self.stretch * self.X.norm(dim=0) / self.norm[self.columns]
         self.anchor = torch.where(advanced, size, self.anchor)
-        self.strikes = torch.where(advanced, 0, self.strikes + (lost | (self.anchor <= ROUNDING * rounding)))
+        self.strikes = torch.where(advanced, 0, self.strikes + (lost | (self.anchor <= CG_ROUNDING * rounding)))
         fate = torch.where(self.strikes >= STRIKES, STAGNATED, RUNNING)
         fate = torch.where(self.broken > 0, self.broken, fate)
-        fate = torch.where(torch.isfinite(size) & (size < DIVERGED), fate, DIVERGING)
+        fate = torch.where(torch.isfinite(size) & (size < CG_DIVERGED), fate, DIVERGING)
         fate = torch.where(size <= self.tol, CONVERGED, fate)
         self.fate[self.columns] = fate
         self.R, self.goal = true, (self.gain * size).clamp(min=self.tol)

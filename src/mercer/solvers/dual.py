@@ -11,25 +11,10 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.losses import Loss, PiecewiseLinear
+from mercer.solvers.dials import FASTER, FIRST, INNER, LAST, PATIENCE, SLOPE, STEPS, WARM
 from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.objective import Objective, Span
 from mercer.solvers.smo import smo
-
-FIRST, LAST, FASTER = 0.01, 1e-9, 0.4
-"""The width of the first smoothing and the smallest, in units of the mean of k(x, x), and how fast it shrinks."""
-
-
-SLOPE, STEPS = 1e-3, 5
-"""The first answer has slopes up to this, in units of the targets, and takes at most this many steps per row."""
-
-INNER = 1e-9
-"""The residual of the smooth problems: a looser one keeps the rounds from converging."""
-
-WARM = 1e-4
-"""The least width of the first smoothing around an answer to begin with; it is wider where the gap is larger."""
-
-PATIENCE = 5
-"""Rounds without a smaller duality gap that end the search."""
 
 
 @dataclass(frozen=True)

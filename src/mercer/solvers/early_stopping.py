@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.solvers.dials import MOST_HELD_OUT, WORTHWHILE
 from mercer.solvers.scaling import powers_of_two
 
-MOST_HELD_OUT = 5000
-WORTHWHILE = 1e-3
 NO_GAIN = "no step lowered the validation error: the function is zero"
 
 

@@ -12,8 +12,21 @@ from torch import Tensor
 
 from mercer.core.results import Solution
 from mercer.core.seeding import generator_from
-from mercer.solvers.early_stopping import (
+from mercer.solvers.dials import (
+    CORE_MATRICES,
+    EIGENPAIRS,
+    EIGENPRO_DIVERGED,
+    FEWEST_BATCHES,
+    FEWEST_WATCHED,
+    HELD_OUT_SHARE,
+    LARGEST_BATCH,
     MOST_HELD_OUT,
+    RETRIES,
+    ROWS_PER_PAIR,
+    SUBSAMPLE,
+    WATCHED_SHARE,
+)
+from mercer.solvers.early_stopping import (
     NO_GAIN,
     BestSoFar,
     held_out_rows,
@@ -26,17 +39,6 @@ from mercer.solvers.products import Products
 from mercer.solvers.registry import register
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, each_alpha, right_hand_sides
 from mercer.solvers.traits import Traits
-
-SUBSAMPLE = {"cpu": 2000, "cuda": 8000}
-EIGENPAIRS = 150
-ROWS_PER_PAIR = 10
-LARGEST_BATCH = {"cpu": 1024, "cuda": 8192}
-FEWEST_BATCHES = 10
-RETRIES = 5  # times that a step found too long is halved
-DIVERGED = 2.0  # times the error of the function that is zero
-WATCHED_SHARE, FEWEST_WATCHED = 0.1, 1000
-HELD_OUT_SHARE = 0.1
-CORE_MATRICES = 6  # of the size of the subsample squared, that its eigenvectors take while they are found
 
 
 @register("eigenpro")
@@ -172,7 +174,7 @@ class EigenPro:
             for epoch in range(1, self.max_iter + 1):
                 descent.epoch(c, generator)
                 error = descent.error(c)
-                if not error < DIVERGED * max(1.0, at_zero):
+                if not error < EIGENPRO_DIVERGED * max(1.0, at_zero):
                     retries += 1
                     if retries > RETRIES:
                         return best, epoch, "diverged"

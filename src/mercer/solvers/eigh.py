@@ -13,17 +13,13 @@ from torch import Tensor
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.results import Solution
 from mercer.operators.centred import Lift
-from mercer.solvers.backward_error import UNSOLVED, BackwardError, told
+from mercer.solvers.backward_error import BackwardError, told
 from mercer.solvers.decompose import eigh_in_place
+from mercer.solvers.dials import EIGH_ROUNDING, EIGH_TOLERANCE, INCONSISTENT, ROW_BLOCK, UNSOLVED
 from mercer.solvers.registry import register
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, dense_float64, near_one, right_hand_sides
 from mercer.solvers.traits import Traits
-
-TOLERANCE = 1e-10
-ROUNDING = 10  # times the precision of the entries: a larger backward error is not theirs
-INCONSISTENT = 1e-8  # share of b outside the range of A above which least squares is worth a word
-ROW_BLOCK = 1024
 
 
 @register("eigh")
@@ -116,8 +112,8 @@ class Spectrum:
         relative = self.error.both(value, rhs - torch.where(alphas == 0, missed, 0.0), alphas)[1]
         off = float(torch.where(alphas == 0, 0.0, relative).max())
         residual = float(self.error(value, rhs - missed, alphas).max())
-        allowed = max(TOLERANCE, ROUNDING * self.precision)
-        words = ["" if residual <= TOLERANCE else self._worry(value, allowed), told(off)]
+        allowed = max(EIGH_TOLERANCE, EIGH_ROUNDING * self.precision)
+        words = ["" if residual <= EIGH_TOLERANCE else self._worry(value, allowed), told(off)]
         if bool(cut.any()):
             words.append(self._rank_decision(rhs, missed))
         return Solution(
@@ -164,7 +160,7 @@ class Spectrum:
     def _worry(self, value: Tensor, allowed: float) -> str:
         if not bool(torch.isfinite(value).all()):
             return "the solution is not finite: use a larger alpha"
-        if allowed > TOLERANCE:
+        if allowed > EIGH_TOLERANCE:
             return f"the entries of the Gram matrix are rounded to {self.precision:.0e}, which float64 would not do"
         return f"the backward error is above {allowed:.0e}: use a larger alpha"
 

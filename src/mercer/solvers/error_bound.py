@@ -8,22 +8,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-ALLOWED = 1e-3
-"""A fit that may be further off than this, as a share of the spread of the targets, is not called converged."""
+from mercer.solvers.dials import ALLOWED, CONSTANT, ENTRIES, ROWS, SKETCHED, SPANNED
 
 EPS = torch.finfo(torch.float64).eps
-ROWS = 1024
-CONSTANT = 1e-7
-"""Targets that spread by less than this share of their size are constant: sums of squares know no more."""
-
-ENTRIES = 2.0
-"""Rounding errors that a kernel value has, in units of the precision of its dtype."""
-
-SKETCHED = 2.0
-"""Residuals known from a sketch are within this factor of the truth."""
-
-SPANNED = 4.0
-"""Functions span those of all rows where what they leave out is less than so many times what rounding leaves out."""
 
 
 def too_far(bound: float | None, tol: float = 0.0) -> bool:

@@ -11,12 +11,7 @@ from torch import Tensor
 
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
 from mercer.solvers.decompose import eigvalsh, not_finite
-
-FIRST_JITTER = {torch.float64: 1e-10, torch.float32: 1e-6}
-LARGEST_JITTER = 1e-4
-LARGEST_EXPLAINED = 3000  # rows up to which a failure is explained by the smallest eigenvalue
-INVERSE_BLOCK = {"cpu": 256, "cuda": 4096}
-PANEL = 4096
+from mercer.solvers.dials import FIRST_JITTER, INVERSE_BLOCK, LARGEST_EXPLAINED, LARGEST_JITTER, PANEL
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,9 @@ from mercer.core.seeding import generator_from
 from mercer.data.checkpoint import Checkpoint
 from mercer.solvers import conjugate_gradients as cg
 from mercer.solvers.centring import Means
+from mercer.solvers.dials import FALKON_ROUNDING, LEAST_SAMPLE, MOST_SAMPLE, SMALL, WITHIN_REACH
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
-from mercer.solvers.falkon_basis import ROUNDING, FalkonBasis, Rows
+from mercer.solvers.falkon_basis import FalkonBasis, Rows
 from mercer.solvers.pcg import how_it_ended
 from mercer.solvers.registry import register
 from mercer.solvers.row_blocks import Block, CentredBlock, total
@@ -29,16 +30,6 @@ from mercer.solvers.whitening import landmark_diagonal
 
 Work = Callable[..., dict[str, Tensor]]
 """A sum over rows, which `total` can have done elsewhere."""
-
-WITHIN_REACH = 10
-"""Float32 products are not tried alone where tol is less than this many of their rounding errors."""
-
-SMALL = 0.1
-"""The error of float32 products, in the basis, up to which steps taken with them lead to the solution."""
-
-LEAST_SAMPLE, MOST_SAMPLE = 5, 10
-"""Rows per landmark of the preconditioner: with fewer than the first, iterations multiply and rounding errors count for
-more; with more than the last, little is gained."""
 
 
 @register("falkon")
@@ -175,7 +166,7 @@ class Falkon:
         moments = centre.moments(n, first, basis.E)
         values = torch.finfo(torch.float64 if way.missed is not None else dtype).eps
         jitter = 0.0 if basis.added is None else float(basis.added.max())
-        functions = Functions(basis.E, landmark_diagonal(K_mm, cross), values, ROUNDING * cg.EPS, jitter)
+        functions = Functions(basis.E, landmark_diagonal(K_mm, cross), values, FALKON_ROUNDING * cg.EPS, jitter)
         unseen = way.precision if way.missed is None else 0.0
         missed = (found.residual + unseen) * rhs.norm(dim=0) * scale * (jitter / alphas).sqrt().clamp(min=1.0)
         explained = (value * cross * scale).sum(0)

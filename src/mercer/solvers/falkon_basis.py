@@ -14,6 +14,15 @@ from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.seeding import generator_from
 from mercer.solvers.conjugate_gradients import Map
 from mercer.solvers.decompose import eigh
+from mercer.solvers.dials import (
+    FALKON_JITTER,
+    FALKON_ROUNDING,
+    FEW_ALPHAS,
+    JITTER,
+    LARGEST_FIRST,
+    POWER_STEPS,
+    SINGULAR,
+)
 from mercer.solvers.factor import factorise_in_place, independent_functions
 from mercer.solvers.row_blocks import Block, CentredBlock
 from mercer.solvers.symmetric import add_gram
@@ -21,21 +30,6 @@ from mercer.solvers.whitening import landmark_matrix, whitening
 
 Rows = Block | CentredBlock
 """Rows as they are, or less their means."""
-
-ROUNDING = 10
-"""The least distance, squared, of a landmark to the span of others, where k(z, z) = 1, in rounding errors."""
-
-SINGULAR = 1e-2
-"""K_mm is close to singular where the trace of its inverse times that distance is more than this."""
-
-JITTER, LARGEST_FIRST, MAX_JITTER = 1e-6, 1e-2, 1e-4
-"""The first jitter where products are float32: the smallest, the largest; and how far it may be raised."""
-
-FEW_ALPHAS = 4
-"""Distinct alphas that have an m x m factor each; more of them share an eigendecomposition."""
-
-POWER_STEPS = 3
-"""Products that the norm of an error is found with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +226,7 @@ def orthonormal_functions(K_mm: Any, like: Tensor) -> Tensor:
             [0.0000, 0.5000]], dtype=torch.float64)
     """
     matrix, precision = _fresh(K_mm, like)
-    least = ROUNDING * precision
+    least = FALKON_ROUNDING * precision
     if bool((matrix.diagonal() <= 0).any()):
         whitening(matrix, precision)  # an error, unless these landmarks are zero everywhere
     root = _scale(matrix)
@@ -250,7 +244,7 @@ def orthonormal_functions(K_mm: Any, like: Tensor) -> Tensor:
 def _jittered_factor(K_mm: Any, first: float, like: Tensor) -> tuple[Tensor, Tensor, float]:
     """L^-T with L L^T = K_mm + D, D itself as a column, and the jitter that it is of diag(K_mm): zero for the first."""
     jitter = first
-    while jitter <= max(first, MAX_JITTER) * 1.001:
+    while jitter <= max(first, FALKON_JITTER) * 1.001:
         matrix, precision = _fresh(K_mm, like)
         diagonal = matrix.diagonal().clone()
         if bool((diagonal <= 0).any()):

@@ -15,23 +15,21 @@ from mercer.core.blocks import rows_at_once
 from mercer.core.memory import give_back, resolve_budget
 from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.decompose import eigh_in_place
-from mercer.solvers.error_bound import ENTRIES
+from mercer.solvers.dials import (
+    ENTRIES,
+    FEW_SPAN_JITTER,
+    FEW_SPAN_ROUNDED,
+    FEW_SPAN_STEPS,
+    MATRICES,
+    PART_SHARE,
+    ROW_PARTS,
+)
 from mercer.solvers.excess import excess_of_functions
 from mercer.solvers.factor import factorise
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
-from mercer.solvers.row_blocks import PART_SHARE, Block
+from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.whitening import landmark_matrix, rounding_of, whitening
-
-MATRICES = 6
-"""m x m matrices that are alive while a step is found or the basis is turned."""
-
-ROW_PARTS = 3
-"""Copies of the kernel values at some rows: as they are, in the basis, and weighted."""
-
-MOST_STEPS = 200
-ROUNDED, LARGEST_JITTER = 1e-14, 1e-8
-"""Jitter of a Newton system, relative to its largest entry, beside which the sums in it are rounded."""
 
 
 @dataclass(eq=False)
@@ -220,7 +218,7 @@ class FewSpan:
 
         right = -torch.cat([uphill, gradient.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
         found = conjugate_gradients(
-            product, right, lambda R, _: R / diagonal.reshape(-1, 1), tol=tol, max_iter=MOST_STEPS
+            product, right, lambda R, _: R / diagonal.reshape(-1, 1), tol=tol, max_iter=FEW_SPAN_STEPS
         )
         step = found.value.reshape(r + border, t)
         return step[:r], step[r:].sum(0)
@@ -232,8 +230,8 @@ def factor_with_jitter(system: Tensor, alpha: float) -> Tensor:
     return factorise(
         system.mT.contiguous().clone,
         system.diagonal().max() if len(system) else None,
-        first=ROUNDED,
-        largest=LARGEST_JITTER,
+        first=FEW_SPAN_ROUNDED,
+        largest=FEW_SPAN_JITTER,
         what=f"A Newton system with alpha={alpha:g}",
         advice="use a larger alpha",
     ).L

@@ -14,6 +14,16 @@ from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
 from mercer.losses import Multinomial
 from mercer.operators import Stored
 from mercer.solvers.decompose import pinv
+from mercer.solvers.dials import (
+    DIRECT_ROWS,
+    FEW_ROWS,
+    FULL_SPAN_PART_ROWS,
+    FULL_SPAN_RANK,
+    JOINT_MATRICES,
+    MANY_STEPS,
+    MOST_NUMBERS,
+    ROUGH,
+)
 from mercer.solvers.excess import excess_of_rows
 from mercer.solvers.factor import factorise_in_place, solve_factored
 from mercer.solvers.joint_inverse import JointInverse
@@ -22,30 +32,6 @@ from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.products import Products
 from mercer.solvers.semidefinite import why_indefinite
-
-DIRECT_ROWS = 3000
-"""Rows of a Newton system up to which it is factorised; larger ones are solved by conjugate gradients."""
-
-RANK = 4
-"""The preconditioner has this many times sqrt(n) columns."""
-
-FEW_ROWS = 200
-"""Up to here the systems of several classes are factorised at once, with more only where iterations were many."""
-
-MANY_STEPS = 1 / 16
-"""Iterations per row that take as long as factors for all classes."""
-
-MOST_NUMBERS = 2**27
-"""Numbers in such factors, at most."""
-
-PART_ROWS = 64
-"""Rows of a Newton system that are gathered at a time."""
-
-JOINT_MATRICES = 6
-"""Matrices that are alive while they are made, besides one for each class."""
-
-ROUGH = 1e-2
-"""The largest relative residual of a step from them; where rounding leaves more, iterations do it."""
 
 
 @dataclass(eq=False)
@@ -140,7 +126,7 @@ class FullSpan:
     @property
     def _fitting_rank(self) -> int:
         """Half of the room is for the factor, the other for what is made of it."""
-        wanted = min(self.n, max(100, int(RANK * self.n**0.5)))
+        wanted = min(self.n, max(100, int(FULL_SPAN_RANK * self.n**0.5)))
         return max(1, int(min(wanted, self.room / (2 * 8 * self.n))))
 
     @property
@@ -286,7 +272,7 @@ class FullSpan:
         """L with L L^T = S K S + shift over the active rows, in memory that the next one takes over."""
         assert self.matrix is not None
         some, system = s[active], self._system(len(active))
-        for part, rows in zip(active.split(PART_ROWS), system.split(PART_ROWS), strict=True):
+        for part, rows in zip(active.split(FULL_SPAN_PART_ROWS), system.split(FULL_SPAN_PART_ROWS), strict=True):
             torch.mul(self.corner(part, active), some, out=rows)
         system.mul_(some.unsqueeze(1)).diagonal().add_(shift)
         if not factorise_in_place(system):

@@ -14,6 +14,7 @@ from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.core.seeding import generator_from
 from mercer.solvers.decompose import eigh
+from mercer.solvers.dials import LANCZOS_ROUNDING, LANCZOS_STEPS
 from mercer.solvers.early_stopping import (
     NO_GAIN,
     BestSoFar,
@@ -26,9 +27,6 @@ from mercer.solvers.products import Products
 from mercer.solvers.registry import register
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, each_alpha, right_hand_sides
 from mercer.solvers.traits import Traits
-
-LANCZOS_STEPS = 30
-ROUNDING = 100  # times the precision of products: a direction below this is noise, not orthogonal to the others
 
 
 @register("gd")
@@ -170,7 +168,7 @@ def largest_eigenvalue(products: Products, generator: torch.Generator) -> float:
         w = w - basis @ (basis.T @ w)
         w = w - basis @ (basis.T @ w)
         off.append(float(w.norm()))
-        if off[-1] <= ROUNDING * products.precision * max(map(abs, diagonal)):
+        if off[-1] <= LANCZOS_ROUNDING * products.precision * max(map(abs, diagonal)):
             break
         V.append(w / off[-1])
     beside = torch.diag(torch.tensor(off[:-1], dtype=torch.float64), 1)

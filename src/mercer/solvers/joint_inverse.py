@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.blocks import new_matrix
+from mercer.solvers.dials import LEAST
 from mercer.solvers.factor import factorise_in_place, failure, solve_factored
 
-LEAST = 1e-10
-"""Of the largest curvature: smaller ones are raised to it, since they are divided by."""
 WHAT, ADVICE = "The curvature of the labels with the kernel", "use a kernel of smaller values"
 
 

@@ -10,12 +10,10 @@ from torch import Tensor
 
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.solvers.decompose import eigh
+from mercer.solvers.dials import ARRIVED
 
 Map = Callable[[Tensor], Tensor]
 """A linear map of columns (n, k)."""
-
-ARRIVED = 1e-12
-"""A relative residual at which a column has nothing left to tell."""
 
 
 @dataclass(frozen=True, eq=False)

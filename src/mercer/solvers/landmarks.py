@@ -16,16 +16,11 @@ from mercer.core.seeding import generator_from
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators import Weighted, gram
+from mercer.solvers.dials import LOOKED_AT, POOL, POOL_MATRICES
 from mercer.solvers.leverage import leverage_sample
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 
 HOW = ("uniform", "pivoted", "leverage")
-POOL = 30
-"""Rows per landmark among which "pivoted" and "leverage" choose; fewer where memory is short."""
-POOL_MATRICES = 3
-"""float64 numbers that they take at their peak, for each landmark and each of these rows."""
-LOOKED_AT = 3
-"""Rows that show whether a kernel has white noise."""
 
 _EXPECTED = "give 'uniform', 'pivoted', 'leverage' or an array of points"
 

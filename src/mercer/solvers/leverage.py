@@ -8,15 +8,10 @@ import torch
 from torch import Tensor
 
 from mercer.solvers.decompose import eigh
+from mercer.solvers.dials import LEVERAGE_ROUNDING, LEVERAGE_STRIP
 from mercer.solvers.drawing import draw_different
 from mercer.solvers.products import Products
 from mercer.solvers.system import System
-
-STRIP = 1024
-"""Columns that are multiplied at a time, which saves memory."""
-
-ROUNDING = 1e-13
-"""Error of a float64 eigendecomposition, relative to the largest eigenvalue: scores of a smaller ridge are noise."""
 
 
 def leverage_sample(A: System, m: int, generator: torch.Generator) -> Tensor:
@@ -62,9 +57,9 @@ def _scores(products: Products, members: Tensor, chosen: Tensor, share: Tensor, 
     values, vectors = eigh((core + core.T) / 2)
     values = values.clamp(min=0.0)
     tail = float(values[: max(0, len(values) - k)].sum()) / k
-    ridge = max(tail, max(products.precision, ROUNDING) * float(values[-1]), torch.finfo(torch.float64).tiny)
+    ridge = max(tail, max(products.precision, LEVERAGE_ROUNDING) * float(values[-1]), torch.finfo(torch.float64).tiny)
     half = (root * vectors / (values + ridge).sqrt()).T
-    explained = torch.cat([(half @ rows[:, part]).square().sum(0) for part in members.split(STRIP)])
+    explained = torch.cat([(half @ rows[:, part]).square().sum(0) for part in members.split(LEVERAGE_STRIP)])
     return ((products.diag[members] - explained) / ridge).clamp(0.0, 1.0)
 
 

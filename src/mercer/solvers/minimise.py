@@ -8,17 +8,12 @@ from typing import Any
 from torch import Tensor
 
 from mercer.losses import PiecewiseLinear
+from mercer.solvers.dials import COARSE, NEWTON_ROUNDING, REFINEMENTS
 from mercer.solvers.dual import Dual
 from mercer.solvers.error_bound import far_words, too_far
 from mercer.solvers.excess import share_of
-from mercer.solvers.newton import ROUNDING, Minimum, Newton
+from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.objective import Known, Objective, Span
-
-COARSE = 1e-4
-"""Accuracy of the first, cheap minimum with a low-rank copy of the Gram matrix."""
-
-REFINEMENTS = 3
-"""Rounds of further Newton steps, each of which has to halve what rounding left of the excess of the objective."""
 
 
 def minimise(
@@ -99,6 +94,6 @@ def in_the_middle(objective: Objective, found: Minimum) -> Minimum:
     plain = found.fitted - found.intercept
     b = objective.best_intercept(plain)
     change = objective.loss_sum(plain + b) - objective.loss_sum(found.fitted)
-    if not change <= ROUNDING * abs(found.objective):
+    if not change <= NEWTON_ROUNDING * abs(found.objective):
         return found
     return replace(found, intercept=b, fitted=plain + b, objective=found.objective + change)

@@ -11,19 +11,20 @@ from torch import Tensor
 
 from mercer.core.blocks import new_matrix
 from mercer.core.results import Solution
-from mercer.solvers.backward_error import UNSOLVED
-from mercer.solvers.cholesky import TOLERANCE
+from mercer.solvers.dials import (
+    CHOLESKY_TOLERANCE,
+    MIXED_GOOD_ENOUGH,
+    MIXED_JITTER,
+    MIXED_REFINEMENTS,
+    PARTS,
+    UNSOLVED,
+)
 from mercer.solvers.factor import factorise
 from mercer.solvers.products import Products
 from mercer.solvers.registry import register
 from mercer.solvers.scaling import column_norms
 from mercer.solvers.system import System, check_alpha, near_one, right_hand_sides
 from mercer.solvers.traits import Traits
-
-GOOD_ENOUGH = 1e-14
-MAX_REFINEMENTS = 30
-MAX_JITTER = 1e-3
-PARTS = 4  # of the rows that may be asked for at a time: the factor takes most of the memory
 
 
 @register("mixed_cholesky")
@@ -63,7 +64,7 @@ class MixedCholesky:
             value[:, columns] = part.value
             missed[columns], worst = part.missed, max(worst, part.residual)
             steps, jitter = max(steps, part.steps), max(jitter, part.jitter)
-        converged = worst <= TOLERANCE and float(missed.max()) <= UNSOLVED
+        converged = worst <= CHOLESKY_TOLERANCE and float(missed.max()) <= UNSOLVED
         return Solution(
             solver="mixed_cholesky",
             converged=converged,
@@ -80,7 +81,7 @@ class MixedCholesky:
         factor, scale, norm, jitter = _factorise(products, alpha)
         value = torch.zeros_like(rhs)
         best = _Refined(value, torch.inf, torch.full_like(rhs[0], torch.inf), 0, jitter)
-        for step in range(MAX_REFINEMENTS + 1):
+        for step in range(MIXED_REFINEMENTS + 1):
             residual = rhs - products.matmul(value) - alpha * value
             size = norm * column_norms(value) + rhs.norm(dim=0)
             error = torch.where(size > 0, residual.norm(dim=0) / size, 0.0).nan_to_num(torch.inf, torch.inf)
@@ -88,7 +89,7 @@ class MixedCholesky:
             if float(error.max()) < best.residual:
                 missed = torch.where(rhs.norm(dim=0) > 0, residual.norm(dim=0) / rhs.norm(dim=0), 0.0)
                 best = _Refined(value.clone(), float(error.max()), missed, max(0, step - 1), jitter)
-            if best.residual <= GOOD_ENOUGH or not improved:
+            if best.residual <= MIXED_GOOD_ENOUGH or not improved:
                 break
             value = value + scale * _apply(factor, scale * residual)
         return best
@@ -133,7 +134,7 @@ def _factorise(products: Products, alpha: float) -> tuple[Tensor, Tensor, float,
 
     found = factorise(
         scaled,
-        largest=MAX_JITTER,
+        largest=MIXED_JITTER,
         what=f"A of {products.n} rows plus alpha={alpha:g}, rounded to float32 and scaled to a unit diagonal,",
         advice="use solver='cholesky', or a larger alpha",
     )

@@ -12,16 +12,8 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
+from mercer.solvers.dials import FORCING, NEWTON_ROUNDING, SLOW
 from mercer.solvers.objective import Objective, Span, Step
-
-ROUNDING = 1e-13
-"""Relative changes of the objective below this are rounding."""
-
-FORCING = (1e-3, 1e-9)
-"""The largest and smallest relative residual that inner systems are solved to."""
-
-SLOW = 0.1
-"""A step that promises more than this share of what the one before did was too rough: the next ones take more care."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +101,7 @@ class Newton:
                 if residual > SLOW * before and not step.exact:
                     care = max(FORCING[1], SLOW * care)
                 if not state.advance(step, slope):
-                    ending = "" if residual <= max(self.tol, 1e3 * ROUNDING) else "no step lowers the objective"
+                    ending = "" if residual <= max(self.tol, 1e3 * NEWTON_ROUNDING) else "no step lowers the objective"
                     break
                 steps += 1
                 if self.callback is not None:
@@ -142,7 +134,7 @@ class Newton:
     def _flat(self, state: _State, slope: float, residual: float) -> tuple[float, str]:
         """What it means that a step does not lead down: rounding at the minimum, or an inner solve that failed."""
         size = abs(slope) / 2 / max(abs(state.value), torch.finfo(torch.float64).tiny)
-        if size <= max(self.tol, 1e3 * ROUNDING) or state.value == 0:
+        if size <= max(self.tol, 1e3 * NEWTON_ROUNDING) or state.value == 0:
             return size, ""
         return min(size, residual), "a step that does not lead down: the kernel may not be positive semi-definite"
 
@@ -213,7 +205,7 @@ def _step_length(
     value: Callable[[float], float], derivative: Callable[[float], float], start: float, slope: float
 ) -> float:
     """1 where that is a good step, else near the least value between 0 and 1; 0 where nothing falls."""
-    allowed = ROUNDING * abs(start)
+    allowed = NEWTON_ROUNDING * abs(start)
 
     def falls(s: float) -> bool:
         reached = value(s)

@@ -9,15 +9,11 @@ from torch import Tensor
 
 from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.decompose import pinv
+from mercer.solvers.dials import NEWTON_ITERATIONS, NEWTON_PART_ROWS
 from mercer.solvers.factor import cholesky
 from mercer.solvers.objective import Root
 from mercer.solvers.products import Products
 from mercer.solvers.symmetric import add_gram
-
-MOST_STEPS = 500
-
-PART_ROWS = 2048
-"""Rows of the factor that are weighted at a time: memory that stays in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +40,7 @@ class NewtonSystem:
             torch.stack([column.reshape(-1) for column in columns], dim=1),
             lambda R, _: self.inverse.apply(R),
             tol=tol,
-            max_iter=MOST_STEPS,
+            max_iter=NEWTON_ITERATIONS,
             precision=self.products.precision,
         )
         return [column.reshape(self.shape) for column in found.value.T], found.iterations
@@ -78,7 +74,7 @@ class NewtonSystem:
             project(missing),
             precondition,
             tol=tol,
-            max_iter=MOST_STEPS,
+            max_iter=NEWTON_ITERATIONS,
             precision=self.products.precision,
         )
         b = inner @ (B.T @ (missing - self.product(found.value)))
@@ -110,7 +106,7 @@ class Woodbury:
         cores = []
         for weight in (s.square() / D).T:
             core = torch.eye(F.shape[1]).to(F)
-            for part, root_weight in zip(F.split(PART_ROWS), weight.sqrt().split(PART_ROWS), strict=True):
+            for part, root_weight in zip(F.split(NEWTON_PART_ROWS), weight.sqrt().split(NEWTON_PART_ROWS), strict=True):
                 add_gram(core, part * root_weight.unsqueeze(1))
             cores.append(cholesky(core, "The core of a preconditioner", "use a larger alpha"))
         return cls(F, s, D, cores, shape)

@@ -15,6 +15,7 @@ from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.solvers.centring import Means
 from mercer.solvers.decompose import eigh
+from mercer.solvers.dials import NYSTROM_TOLERANCE
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.factor import factorise_in_place
 from mercer.solvers.registry import register
@@ -23,8 +24,6 @@ from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import check_alpha
 from mercer.solvers.traits import Traits
 from mercer.solvers.whitening import landmark_matrix, whitening
-
-TOLERANCE = 1e-8  # of the backward error: normal equations keep half of the digits of float64
 
 
 @register("nystrom")
@@ -261,12 +260,12 @@ class NystromEquations:
         rank, m, residual, bound = len(u), len(value), self._backward_error(value, alphas), self._bound(u, alphas)
         words = [f"{rank} of {m} landmarks are independent to rounding"] if rank < m else []
         words += [concern] if concern else []
-        if residual > TOLERANCE:
+        if residual > NYSTROM_TOLERANCE:
             words.append("the normal equations are too close to singular: use a larger alpha or fewer landmarks")
         words += [far_words(bound)] if too_far(bound) else []
         return Solution(
             solver="nystrom",
-            converged=residual <= TOLERANCE and not too_far(bound),
+            converged=residual <= NYSTROM_TOLERANCE and not too_far(bound),
             residual=residual,
             seconds=seconds,
             reason="; ".join(words),

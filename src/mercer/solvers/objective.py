@@ -14,19 +14,8 @@ from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.losses import Loss, PiecewiseLinear
 from mercer.solvers.decompose import eigh
+from mercer.solvers.dials import BISECTIONS, BLOCKS, NEXT, SAME
 from mercer.solvers.system import SMALLEST_ALPHA
-
-BISECTIONS = 100
-
-SAME = 1e-14
-"""Intercepts and slopes this close, relative to their scale, are equal up to rounding."""
-
-NEXT = 1e-9
-"""A loss that does not change over this share of the reach of intercepts has more than one best intercept."""
-
-BLOCKS = 2**14
-"""Second derivatives of a joint loss that are decomposed at a time: a GPU takes half a megabyte for each."""
-
 
 Map = Callable[[Tensor], Tensor]
 """A linear map of values (n, t)."""

@@ -13,10 +13,8 @@ from mercer.core.arrays import Points
 from mercer.core.blocks import rows_at_once
 from mercer.functions.basis import Basis
 from mercer.operators.placement import Placement
+from mercer.solvers.dials import WELL_CONDITIONED
 from mercer.solvers.row_blocks import Block
-
-WELL_CONDITIONED = 1e4
-"""Condition of K_mm up to which sums of kernel values are as good as sums in an orthonormal basis."""
 
 
 def well_conditioned(basis: Tensor) -> bool:

@@ -14,24 +14,26 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import resolve_budget
 from mercer.core.results import Solution
 from mercer.solvers import conjugate_gradients as cg
-from mercer.solvers.error_bound import ALLOWED
-from mercer.solvers.pivoted_cholesky import LARGEST_BLOCK
+from mercer.solvers.dials import (
+    ALLOWED,
+    BEING_MADE,
+    COLUMN_ARRAYS,
+    ENOUGH,
+    FACTOR_SHARE,
+    LARGEST_BLOCK,
+    LEAST_SHARE,
+    PCG_RANK,
+    PCG_TARGET_ARRAYS,
+    REFINABLE,
+    SMALLEST_RANK,
+)
 from mercer.solvers.preconditioners import Identity, Preconditioner, nystrom_preconditioner, pivoted_preconditioner
 from mercer.solvers.products import Products
 from mercer.solvers.registry import register
 from mercer.solvers.system import System, check_alpha, check_count, check_tol, near_one, right_hand_sides
 from mercer.solvers.traits import Traits
 
-SMALLEST_RANK = 200
-RANK = 12  # times sqrt(n): a factor of that rank costs as much as a few dozen products, for n r^2 to n^2
 UNSEEN = 0.1 * ALLOWED  # where rounding of float32 products may hide so much, float64 products look once
-REFINABLE = 1e-2  # a residual above this says that float32 has no digits left to refine with
-COLUMN_ARRAYS = 14  # of the length of a column, alive in an iteration
-TARGET_ARRAYS = 4  # of the shape of the right-hand sides, alive in a fit
-LEAST_SHARE = 4  # one of so many parts of the budget is for the columns, whatever the preconditioner takes
-FACTOR_SHARE = 0.75  # of the budget, for a factor and the columns that are being made
-BEING_MADE = 2  # blocks of such columns: rows of the matrix, and what they are made of
-ENOUGH = 0.1  # a factor that leaves this share of alpha in the trace cannot be improved upon
 
 
 @register("pcg")
@@ -184,7 +186,7 @@ class PreparedPCG:
         budget = resolve_budget(self.options.memory_budget, self.products.device)
         F = getattr(self.preconditioner, "F", torch.empty(0, 0))
         factor = F.shape[1] ** 2  # each alpha has its own
-        room = max(budget // LEAST_SHARE, budget - 8 * (F.numel() + factor + TARGET_ARRAYS * n * t))
+        room = max(budget // LEAST_SHARE, budget - 8 * (F.numel() + factor + PCG_TARGET_ARRAYS * n * t))
         order = alphas.argsort(stable=True)
         is_new = torch.ones_like(order)
         is_new[1:] = alphas[order].diff() > 0
@@ -254,7 +256,7 @@ def automatic_rank(n: int, budget: int) -> int:
     >>> automatic_rank(100, 2**30), automatic_rank(40_000, 2**34), automatic_rank(10**6, 2**34)
     (100, 2400, 1354)
     """
-    wanted = max(int(RANK * n**0.5), SMALLEST_RANK)
+    wanted = max(int(PCG_RANK * n**0.5), SMALLEST_RANK)
     columns = int(FACTOR_SHARE * budget / (8 * n))
     fitting = max(columns - BEING_MADE * LARGEST_BLOCK, 4 * columns // (4 + BEING_MADE))
     return max(1, min(wanted, fitting, n))

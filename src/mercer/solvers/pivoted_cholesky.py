@@ -10,14 +10,12 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.seeding import generator_from
+from mercer.solvers.dials import LARGEST_BLOCK, NOISE, PIVOTED_NUMBERS
 from mercer.solvers.drawing import draw_independently
 from mercer.solvers.products import Products
 from mercer.solvers.system import System
 
 HOW = ("random", "greedy")
-NOISE = 16  # entries of A - F F^T below this many rounding errors of their row's diagonal count as zero
-LARGEST_BLOCK = 128
-SOLVED_NUMBERS = {"cpu": 2**18, "cuda": 2**25}  # of new columns at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +82,7 @@ def pivoted_cholesky(
         torch.index_select(rows, 0, accepted.to(rows.device), out=new)
         chosen = proposed[accepted.to(proposed.device)]
         del rows
-        width = max(1, SOLVED_NUMBERS[new.device.type] // len(new))
+        width = max(1, PIVOTED_NUMBERS[new.device.type] // len(new))
         for part, some in zip(new.split(width, dim=1), after.split(width), strict=True):
             solved = torch.linalg.solve_triangular(corner.to(part), part, upper=False)
             part.copy_(solved)

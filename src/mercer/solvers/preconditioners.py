@@ -13,17 +13,14 @@ from torch import Tensor
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.seeding import generator_from
 from mercer.solvers.decompose import eigvalsh
+from mercer.solvers.dials import CORE_NUMBERS, NOISE, SKETCH_BLOCK, SOLVED_NUMBERS, STEEP
 from mercer.solvers.factor import factorise, try_cholesky
-from mercer.solvers.pivoted_cholesky import NOISE, pivoted_cholesky
+from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.products import Products
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.system import System
 
 EPS = torch.finfo(torch.float64).eps
-STEEP = 1e10  # largest eigenvalue over the scale of D from which Woodbury's difference leaves too much rounding error
-SKETCH_BLOCK = 128
-SOLVED_NUMBERS = 2**26
-CORE_NUMBERS = 2**20
 
 
 class Preconditioner(Protocol):

@@ -13,7 +13,7 @@ from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.memory import resolve_budget
 from mercer.operators.base import PART_NUMBERS
-from mercer.solvers.error_bound import ENTRIES
+from mercer.solvers.dials import ENTRIES
 from mercer.solvers.scaling import powers_of_two
 from mercer.solvers.system import System
 

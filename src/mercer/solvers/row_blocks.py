@@ -18,21 +18,9 @@ from mercer.data.engines import Arrays
 from mercer.kernels.base import Kernel
 from mercer.operators import GramOperator, gram
 from mercer.solvers.centring import Means
+from mercer.solvers.dials import BLOCK_ROWS, LIBRARIES, PART_SHARE, ROW_BLOCKS_TARGET_ARRAYS
 from mercer.solvers.drawing import draw_different
 from mercer.solvers.products import in_precision
-
-BLOCK_ROWS = {"cpu": 2**16, "cuda": 2**21}
-"""Rows of a block, by device: a GPU needs more of them to be kept busy."""
-
-PART_SHARE = 10
-"""One of so many parts of a memory budget holds kernel values, which may be there three times, weighted and in
-another basis; another one the products with all targets."""
-
-TARGET_ARRAYS = 4
-"""Numbers for each row and target while a block is multiplied."""
-
-LIBRARIES = 2**26
-"""Memory that numerical libraries take when they are first used."""
 
 
 def working_bytes(m: int) -> int:
@@ -194,7 +182,7 @@ class RowBlocks:
         A power of two, so that a little more or less free memory does not change the order of the sums.
         """
         budget = resolve_budget(self.options.get("memory_budget"), self._device)
-        rows = budget // (PART_SHARE * TARGET_ARRAYS * 8 * max(1, self.targets.shape[1]))
+        rows = budget // (PART_SHARE * ROW_BLOCKS_TARGET_ARRAYS * 8 * max(1, self.targets.shape[1]))
         return max(LEAST_ROWS, 1 << rows.bit_length() >> 1)
 
     @property

@@ -6,14 +6,9 @@ import torch
 
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.solvers.decompose import eigvalsh
+from mercer.solvers.dials import HUGE, SEMIDEFINITE_SINGLE
 from mercer.solvers.factor import factorise_in_place
 from mercer.solvers.system import System, dense_float64
-
-SINGLE_ROUNDING = 1e-5
-"""What eigenvalues may be below zero by, relative to the entries, where these were made in float32."""
-
-HUGE = 1e6
-"""Kernel values above it are a matter of units."""
 
 SINGLE_HINT = " If it was computed in float32, pass it as float32: then its rounding is allowed for."
 
@@ -40,7 +35,7 @@ def require_semidefinite(A: System, given: torch.dtype | None = None) -> None:
     """Raise `NotPositiveDefiniteError` when A has an eigenvalue below zero beyond rounding.
 
     One Cholesky factorisation of A shifted by a share of its largest entry: the square root of the precision of
-    float64, or `SINGLE_ROUNDING` where the data were `given` in float32. The eigenvalues only explain a failure.
+    float64, or `SEMIDEFINITE_SINGLE` where the data were `given` in float32. The eigenvalues only explain a failure.
 
     >>> from mercer.testing.solvers import MatrixSystem
     >>> require_semidefinite(MatrixSystem(torch.ones(2, 2)))
@@ -52,14 +47,14 @@ def require_semidefinite(A: System, given: torch.dtype | None = None) -> None:
     size = float(matrix.diagonal().abs().max())
     double = torch.finfo(torch.float64).eps
     single = given == torch.float32 or precision > double
-    rounding = SINGLE_ROUNDING if single else double**0.5
+    rounding = SEMIDEFINITE_SINGLE if single else double**0.5
     matrix.diagonal().add_(rounding * max(size, float(matrix.abs().max())))
     if factorise_in_place(matrix):
         return
     matrix, _ = dense_float64(A)
     values = eigvalsh(matrix, "The Gram matrix")
     smallest, largest = float(values[0]), float(values[-1])
-    hint = "" if single or -smallest > SINGLE_ROUNDING * largest else SINGLE_HINT
+    hint = "" if single or -smallest > SEMIDEFINITE_SINGLE * largest else SINGLE_HINT
     raise NotPositiveDefiniteError(
         f"The Gram matrix of {len(matrix)} rows has the eigenvalue {smallest:.3g} (the largest is {largest:.3g}): the "
         f"kernel is not positive semi-definite. Test it with mercer.testing.check_kernel.{hint}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-SMALLEST = 1e-12
-"""Curvatures below this are taken as this."""
+from mercer.solvers.dials import SMALLEST
 
 
 @np.errstate(over="ignore")  # infinite gains of huge targets still name a pair

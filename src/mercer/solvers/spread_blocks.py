@@ -18,14 +18,8 @@ from mercer.data.rows import Part, RowSource
 from mercer.functions.basis import Basis
 from mercer.operators.placement import Placement
 from mercer.solvers.basis_blocks import StreamedBlocks
+from mercer.solvers.dials import KERNEL_VALUE, SECONDS, SPEED
 from mercer.solvers.row_blocks import Block
-
-SECONDS = 2.0
-SPEED = {"cpu": 1e10, "cuda": 2e12}
-"""What a task should take, and the operations per second of a core or a GPU by which its rows are reckoned."""
-
-KERNEL_VALUE = 40
-"""Operations of a kernel value or a feature besides those with the columns of X."""
 
 WEIGHT = "weight of the blocks"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-STRIP = 256
-"""Columns that are multiplied at a time: narrower strips waste less, wider ones multiply faster."""
+from mercer.solvers.dials import SYMMETRIC_STRIP
 
 
 def add_gram(total: Tensor, A: Tensor) -> Tensor:
@@ -16,8 +15,8 @@ def add_gram(total: Tensor, A: Tensor) -> Tensor:
     tensor([[1., 2.],
             [2., 5.]])
     """
-    for first in range(0, A.shape[1], STRIP):
-        end = first + STRIP
+    for first in range(0, A.shape[1], SYMMETRIC_STRIP):
+        end = first + SYMMETRIC_STRIP
         total[first:end, first:].addmm_(A[:, first:end].mT, A[:, first:])
         total[end:, first:end] = total[first:end, end:].mT
     return total

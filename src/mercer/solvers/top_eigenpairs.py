@@ -15,23 +15,14 @@ from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import generator_from
 from mercer.solvers.decompose import eigh, eigh_in_place
-from mercer.solvers.error_bound import ALLOWED
+from mercer.solvers.dials import ALLOWED, BASIS_BLOCKS, DENSE_ROWS, DENSE_SHARE, EIGENPAIRS_ROUNDED, EXTRA
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, dense_float64
 
 EIGENSOLVERS = ("auto", "krylov", "dense")
-EXTRA = 8
-"""Columns of a block besides the vectors wanted: they speed up the last of these."""
-BASIS_BLOCKS = 10
-"""Blocks after which the basis is cut back to the best vectors found."""
-ROUNDED = 4.0
-"""Residuals have no more than so many times sqrt(n) rounding errors of the largest number."""
 ADVICE = (
     "values of the kernel are nearly constant over the rows; centre and scale the columns of X, or change the kernel"
 )
-DENSE_ROWS = 400
-DENSE_SHARE = 8
-"""Up to so many rows, or when more than one in eight vectors is wanted, the whole matrix is decomposed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +88,7 @@ def _dense(A: System, count: int, scale: float) -> Eigenpairs:
     values, vectors = values[-count:].flip(0), vectors[:, -count:].flip(1).contiguous()
     images = torch.as_tensor(A.matmul(vectors)).to(torch.float64)
     missed, largest = float((images - vectors * values).norm(dim=0).max()), max(float(values[0]), 0.0)
-    converged = missed <= ROUNDED * len(vectors) ** 0.5 * precision * max(largest, scale)
+    converged = missed <= EIGENPAIRS_ROUNDED * len(vectors) ** 0.5 * precision * max(largest, scale)
     report = judged("dense", converged, missed, largest, precision * scale)
     return Eigenpairs(values.clamp(min=0.0), vectors, replace(report, seconds=time.perf_counter() - started))
 
@@ -129,7 +120,7 @@ def _krylov(
         found = basis.best(block)
         top = float(found.values[0])
         _check_definite(basis.smallest, top, n, A.precision, scale)
-        rounding = ROUNDED * n**0.5 * A.precision * max(top, scale)
+        rounding = EIGENPAIRS_ROUNDED * n**0.5 * A.precision * max(top, scale)
         allowed = max(tol * top, rounding)
         norms = found.residuals.norm(dim=0)
         converged = basis.size == n or float(norms[:count].max()) <= allowed

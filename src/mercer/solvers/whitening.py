@@ -10,14 +10,7 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.solvers.decompose import eigh_in_place, eigvalsh
-
-ROUNDING = 3.0
-"""Eigenvalues of K_mm up to this many times the rounding error of the largest are noise. Those above matter, however
-small: their functions are small at the landmarks and large elsewhere."""
-
-SINGLE_ROUNDING = 3e-9
-"""Divided by m, what stands for the rounding error where kernel values at the rows are float32: what is then left out
-would magnify their rounding more than ten thousand times."""
+from mercer.solvers.dials import WHITENING_ROUNDING, WHITENING_SINGLE
 
 
 def landmark_matrix(K_mm: Any, like: Tensor) -> tuple[Tensor, float]:
@@ -41,7 +34,7 @@ def rounding_of(dtype: torch.dtype, m: int) -> float:
     (2.220446049250313e-16, 3e-11)
     """
     exact = torch.finfo(torch.float64).eps
-    return exact if dtype == torch.float64 else max(exact, SINGLE_ROUNDING / m)
+    return exact if dtype == torch.float64 else max(exact, WHITENING_SINGLE / m)
 
 
 def whitening(K_mm: Tensor, precision: float) -> Tensor:
@@ -56,7 +49,7 @@ def whitening(K_mm: Tensor, precision: float) -> Tensor:
     values, vectors = eigh_in_place((root * K_mm).mul_(root.T).contiguous(), "The Gram matrix of the landmarks")
     if float(values[0]) < -(precision**0.5) * float(values[-1]):
         raise _indefinite(K_mm)
-    kept = values > max(ROUNDING * precision * float(values[-1]), -2.0 * float(values[0]), 0.0)
+    kept = values > max(WHITENING_ROUNDING * precision * float(values[-1]), -2.0 * float(values[0]), 0.0)
     return vectors[:, kept].mul_(root).mul_(values[kept].rsqrt())
 
 

@@ -21,7 +21,8 @@ from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.solvers.choose import choose, landmark_count, landmark_solver
-from mercer.solvers.landmarks import POOL, distinct_rows
+from mercer.solvers.dials import POOL
+from mercer.solvers.landmarks import distinct_rows
 from mercer.solvers.registry import RIDGE_SOLVERS, is_default, options_of, traits_of
 from mercer.solvers.row_blocks import working_bytes
 from mercer.solvers.traits import Traits
