@@ -37,7 +37,10 @@ DASK_TRIM_THRESHOLD = "65536"
 FRESH = 0.01
 """Seconds for which a reading of the free memory holds: no more than some megabytes can be filled meanwhile."""
 
-_given_back = 0.0
+REST = 10
+"""Times as long as giving memory back took, until it is given back again."""
+
+_rest_until = 0.0
 _read_at, _found_free = -math.inf, 0
 
 _EXPECTED = 'expected a positive number of bytes, text such as "2GiB" or "500 MB", or None for half of what is free'
@@ -116,21 +119,22 @@ def budget_beside(value: Any, taken: int, what: str) -> Any:
 def give_back() -> None:
     """Return memory that has been freed to the system: allocators keep it for later, and it counts as used till then.
 
-    Asked more often than every tenth of a second, it does nothing: that takes milliseconds.
+    It takes milliseconds, and does nothing where that would be more than a tenth of the time since it was last asked.
 
     >>> give_back()
     """
-    global _given_back
-    now = time.monotonic()
-    if now - _given_back < 0.1:
+    global _rest_until
+    started = time.perf_counter()
+    if started < _rest_until:
         return
-    _given_back = now
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
+    ended = time.perf_counter()
+    _rest_until = ended + REST * (ended - started)
 
 
 @cache

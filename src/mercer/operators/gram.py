@@ -117,12 +117,16 @@ class GramOperator(Operator):
         """Whether rows and columns belong to the same sample, so that the matrix is symmetric."""
         return self.z is self.x
 
-    @cached_property
+    @property
     def T(self) -> GramOperator:
         """The transposed operator, K(z, x)."""
+        return self if self.one_sample else self._other
+
+    @cached_property
+    def _other(self) -> GramOperator:
         known = None if self._transposed is None else self._transposed()
-        if self.one_sample or known is not None:
-            return self if known is None else known
+        if known is not None:
+            return known
         backend, place = self.backend.transposed(), {"memory_budget": self.memory_budget, "like": self.like}
         transposed = GramOperator(self.kernel, self.z, self.x, backend, self.learns, self.given, **place)
         transposed._transposed = weakref.ref(self)  # not the operator itself: a cycle keeps its rows in memory

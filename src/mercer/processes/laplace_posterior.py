@@ -87,7 +87,8 @@ class LaplacePosterior:
         """Means (m, outputs) and covariances (m, outputs, outputs) of the functions at each point."""
         means, covariances = [], []
         for part in self._tiles(X):
-            cross = torch.as_tensor(self.place.gram(self.kernel, part, self.data.X).dense()).to(torch.float64)
+            place = self.place.beside(self._held_bytes + 8 * (self._copies - 1) * len(part) * len(self.data.X))
+            cross = torch.as_tensor(place.gram(self.kernel, part, self.data.X).dense()).to(torch.float64)
             prior = self.kernel.on(DiagonalPair(part)).to(cross)
             means.append(cross @ self.weights)
             covariance = -self.curvature.explained(cross)
@@ -110,9 +111,19 @@ class LaplacePosterior:
 
     def _tiles(self, X: Points) -> Iterator[Points]:
         """X in parts for which k(X, D) and what is made of it fit the budget, beside the matrices of the mode."""
+        return tiles_of(X, len(self.weights), self._copies, self._held_bytes, self.place)
+
+    @property
+    def _held_bytes(self) -> int:
+        """The matrices of the mode."""
         n, outputs = self.weights.shape
-        held = 8 * n**2 * (2 if outputs == 1 else outputs + 2)
-        return tiles_of(X, n, 3 + (2 if outputs == 1 else 6 * outputs), held, self.place)
+        return 8 * n**2 * (2 if outputs == 1 else outputs + 2)
+
+    @property
+    def _copies(self) -> int:
+        """Matrices of the shape of k(X, D) that are alive while a tile is explained."""
+        outputs = self.weights.shape[1]
+        return 3 + (2 if outputs == 1 else 6 * outputs)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_curvature": None}

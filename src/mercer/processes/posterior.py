@@ -24,6 +24,9 @@ GPU_TILE = 16
 """Times as much on a GPU."""
 
 
+COPIES = 4
+"""Matrices of the shape of k(X, D) that are alive while a tile is explained."""
+
 LEAST_ROWS = 32
 """Points of a tile, where their own rows fit: with fewer, triangular systems are solved column by column."""
 
@@ -147,11 +150,12 @@ class Posterior(ABC):
             D = self.centres.values.to(device=X.values.device, dtype=torch.float64)
             x = Points(X.values.to(torch.float64), X.names)
             return self.kernel.on(DensePair(x, Points(D, self.centres.names)))
-        return torch.as_tensor(self.place.gram(self.kernel, X, self.centres).dense()).to(torch.float64)
+        place = self.place.beside(self.held_bytes + 8 * (COPIES - 1) * len(X) * len(self.centres))
+        return torch.as_tensor(place.gram(self.kernel, X, self.centres).dense()).to(torch.float64)
 
     def tiles(self, X: Points) -> Iterator[Points]:
         """X in parts for which k(X, D) and what is made of it fit the budget."""
-        return tiles_of(X, len(self.centres), 4, self.held_bytes, self.place)
+        return tiles_of(X, len(self.centres), COPIES, self.held_bytes, self.place)
 
     def _at_once(self, X: Points) -> bool:
         """Whether k(X, D) is evaluated straight from the formula: for gradients, and where it is as small as a tile."""

@@ -70,10 +70,10 @@ class Steps:
                 here.vectors[i] = here.left[place] if of_rows else here.right[place]
 
             return vector
-        source = self.inputs[place]
+        source, wide = self.inputs[place], self.wide  # not of `self`: buffers would live until the collector comes
 
         def fill(here: Here) -> None:
-            source.fill(here.left[place], here.right[place], out, self.wide, here.same)
+            source.fill(here.left[place], here.right[place], out, wide, here.same)
 
         return fill
 
