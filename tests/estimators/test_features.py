@@ -231,7 +231,7 @@ def test_the_last_layer_of_a_random_network_is_kernel_ridge_regression(activatio
     y = np.sin(X).sum(1)
     features = RandomNetworkFeatures(40, activation).fit(X)
     layer = Ridge(0.3, fit_intercept=False).fit(features.transform(X), y)
-    kernel = KernelRidge(features.kernel_, alpha=0.3).fit(X, y)
+    kernel = KernelRidge(features.kernel_, alpha=0.3, fit_intercept=False).fit(X, y)
     new = rng.normal(size=(20, 3))
     np.testing.assert_allclose(layer.predict(features.transform(new)), kernel.predict(new), atol=1e-8)
 

@@ -64,7 +64,7 @@ def test_learning_reaches_at_least_the_likelihood_of_scikit_learn():
 
 
 def test_the_mean_is_kernel_ridge_with_alpha_the_noise():
-    ridge = KernelRidge(KERNEL, alpha=0.05).fit(X, y)
+    ridge = KernelRidge(KERNEL, alpha=0.05, fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(fixed().fit(X, y).predict(NEW), ridge.predict(NEW), atol=1e-10)
 
 

@@ -35,9 +35,9 @@ def test_the_dual_coefficients_are_the_residuals_over_alpha(data):
 def test_the_fitted_function_is_the_prediction_and_minimises_the_objective(data):
     X, y, X_test = data
     model = KernelRidge(Gaussian(1.2), alpha=0.3).fit(X, y)
-    f = model.function_
+    f, y = model.function_, y - model.intercept_
     assert isinstance(f, RKHSFunction)
-    np.testing.assert_allclose(f(X_test), model.predict(X_test), atol=1e-10)
+    np.testing.assert_allclose(f(X_test) + model.intercept_, model.predict(X_test), atol=1e-10)
 
     def objective(g):
         return np.sum((g(X) - y) ** 2) + 0.3 * g.norm() ** 2

@@ -42,7 +42,7 @@ def by_orthogonal_factors(scale, alpha, rows, labels, Z):
 @pytest.mark.parametrize("alpha", [1e-3, 1e-2, 1.0])
 def test_landmarks_close_to_dependent_all_take_part(alpha):
     rows, labels, Z = smooth_problem(2000, 400)
-    model = KernelRidge(Gaussian(1.0), alpha=alpha, solver="nystrom", landmarks=Z).fit(rows, labels)
+    model = KernelRidge(Gaussian(1.0), alpha=alpha, solver="nystrom", landmarks=Z, fit_intercept=False).fit(rows, labels)
     assert "independent" not in model.solver_report_.reason
     np.testing.assert_allclose(model.predict(NEW), by_orthogonal_factors(1.0, alpha, rows, labels, Z), atol=1e-4)
 
@@ -93,10 +93,11 @@ def test_an_indefinite_function_with_zeros_on_its_diagonal_is_no_kernel(fit):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, "loo"])
-def test_a_kernel_that_is_zero_everywhere_gives_the_zero_function(alpha):
+def test_a_kernel_that_is_zero_everywhere_gives_the_mean(alpha):
     model = KernelRidge(Linear(), alpha=alpha, solver="nystrom").fit(0 * X, y)
     assert model.solver_report_.converged
-    assert not model.predict(X).any()
+    np.testing.assert_allclose(model.predict(X), y.mean(), rtol=1e-12)
+    assert not KernelRidge(Linear(), alpha=alpha, solver="nystrom", fit_intercept=False).fit(0 * X, y).predict(X).any()
 
 
 @pytest.mark.parametrize("options", [{"solver": "nystrom", "landmarks": X[:20]}, {"solver": "random_features"}])

@@ -34,7 +34,7 @@ def test_predictions_equal_those_of_scikit_learn(data, name, solver, weighted, t
     y = Y[:, 0] if targets == 1 else Y
     sample_weight = weights if weighted else None
     peer = SklearnKernelRidge(alpha=0.7, **options).fit(X, y, sample_weight=sample_weight)
-    ours = KernelRidge(kernel, alpha=0.7, solver=solver).fit(X, y, sample_weight=sample_weight)
+    ours = KernelRidge(kernel, alpha=0.7, solver=solver, fit_intercept=False).fit(X, y, sample_weight=sample_weight)
     np.testing.assert_allclose(ours.predict(X_test), peer.predict(X_test), rtol=0, atol=1e-8 * np.abs(y).max())
     np.testing.assert_allclose(ours.dual_coef_, peer.dual_coef_, rtol=1e-7, atol=1e-8)
 
@@ -42,7 +42,7 @@ def test_predictions_equal_those_of_scikit_learn(data, name, solver, weighted, t
 def test_one_alpha_per_target_equals_scikit_learn(data):
     X, Y, X_test, _ = data
     peer = SklearnKernelRidge(alpha=[0.1, 5.0], kernel="rbf", gamma=0.3).fit(X, Y)
-    ours = KernelRidge(Gaussian.from_gamma(0.3), alpha=[0.1, 5.0]).fit(X, Y)
+    ours = KernelRidge(Gaussian.from_gamma(0.3), alpha=[0.1, 5.0], fit_intercept=False).fit(X, Y)
     np.testing.assert_allclose(ours.predict(X_test), peer.predict(X_test), atol=1e-8)
     np.testing.assert_array_equal(ours.alpha_, [0.1, 5.0])
 
@@ -64,5 +64,5 @@ def test_ridge_on_features_is_kernel_ridge_with_their_inner_product(data):
         return np.c_[rows, rows**2, rows[:, :1] * rows[:, 1:2]]
 
     primal = Ridge(alpha=0.5, fit_intercept=False).fit(features(X), Y[:, 0]).predict(features(X_test))
-    dual = KernelRidge(FeatureMap(features), alpha=0.5).fit(X, Y[:, 0]).predict(X_test)
+    dual = KernelRidge(FeatureMap(features), alpha=0.5, fit_intercept=False).fit(X, Y[:, 0]).predict(X_test)
     np.testing.assert_allclose(dual, primal, atol=1e-8)

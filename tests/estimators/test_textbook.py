@@ -40,10 +40,13 @@ def test_ten_houses_are_interpolated_at_every_width(kernel, width):
 @pytest.mark.parametrize("kernel", [Gaussian, Laplace])
 def test_narrow_kernels_spike_at_the_houses_and_vanish_between_them(kernel):
     between = (SQUARE_FEET[:-1] + SQUARE_FEET[1:]) / 2
-    narrow = KernelRidge(kernel(5.0), alpha=0.0).fit(SQUARE_FEET, PRICES)
-    wide = KernelRidge(kernel(150.0), alpha=0.0).fit(SQUARE_FEET, PRICES)
+    narrow = KernelRidge(kernel(5.0), alpha=0.0, fit_intercept=False).fit(SQUARE_FEET, PRICES)
+    wide = KernelRidge(kernel(150.0), alpha=0.0, fit_intercept=False).fit(SQUARE_FEET, PRICES)
     assert np.abs(narrow.predict(between)).max() < 1.0
     assert wide.predict(between).min() > 100.0
+    # with an intercept they come back to the mean
+    shifted = KernelRidge(kernel(5.0), alpha=0.0, fit_intercept=True).fit(SQUARE_FEET, PRICES)
+    np.testing.assert_allclose(shifted.predict(between), PRICES.mean(), atol=1.0)
 
 
 def test_duplicated_points_count_only_through_the_sum_of_their_coefficients():
@@ -93,7 +96,7 @@ def test_weights_on_the_mercer_features_carry_the_norm():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
     eigenvalues = np.array([3.0, 1.0, 0.25])
-    model = KernelRidge(FeatureMap(lambda rows: rows * torch.tensor(eigenvalues).sqrt()), alpha=0.5).fit(X, y)
+    model = KernelRidge(FeatureMap(lambda rows: rows * torch.tensor(eigenvalues).sqrt()), alpha=0.5, fit_intercept=False).fit(X, y)
     w = eigenvalues * (X.T @ model.dual_coef_)
     np.testing.assert_allclose(X @ w, model.predict(X), atol=1e-9)
     assert np.sum(w**2 / eigenvalues) == pytest.approx(model.function_.norm() ** 2)

@@ -74,7 +74,7 @@ def ridge_numbers(model: Any, new: Any = data.X_NEW, more: tuple[str, ...] = ())
 
 
 def ridge(X: Any = data.X, y: Any = data.Y[:, 0], weights: Any = None, more: tuple[str, ...] = (), **settings: Any):
-    settings = {"alpha": 0.1, "random_state": 0} | settings
+    settings = {"alpha": 0.1, "fit_intercept": False, "random_state": 0} | settings
     new = settings.pop("new", data.X_NEW)
     return lambda: ridge_numbers(estimator("KernelRidge", **settings).fit(X, y, weights), new, more)
 
@@ -156,7 +156,7 @@ def streamed(source: Callable[[Path], Any], **settings: Any) -> Callable[[], dic
     def numbers() -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             rows = source(Path(folder))
-            model = estimator("KernelRidge", random_state=0, **settings).fit(rows)
+            model = estimator("KernelRidge", random_state=0, fit_intercept=False, **settings).fit(rows)
             new = pd.DataFrame(data.X_NEW, columns=["a", "b", "c"]) if isinstance(rows, ParquetRows) else data.X_NEW
             return ridge_numbers(model, new) | {"predict_source": model.predict(rows)[:10]}
 
@@ -180,7 +180,8 @@ def stream_cases() -> Iterator[tuple[str, Case]]:
 
 def in_parts(solver: str, **options: Any) -> Callable[[], dict[str, Any]]:
     def numbers() -> dict[str, Any]:
-        model = estimator("KernelRidge", kernel=KERNELS["laplace"], solver=solver, alpha=0.1, random_state=0, **options)
+        settings = {"kernel": KERNELS["laplace"], "alpha": 0.1, "fit_intercept": False, "random_state": 0}
+        model = estimator("KernelRidge", solver=solver, **settings, **options)
         for part in (slice(0, 30), slice(30, 45), slice(45, None)):
             model.partial_fit(data.X[part], data.Y[part], data.WEIGHTS[part])
         return ridge_numbers(model)
@@ -190,7 +191,7 @@ def in_parts(solver: str, **options: Any) -> Callable[[], dict[str, Any]]:
 
 def explained(**settings: Any) -> Callable[[], dict[str, Any]]:
     def numbers() -> dict[str, Any]:
-        model = estimator("KernelRidge", **settings).fit(data.X, data.Y[:, 0], data.WEIGHTS)
+        model = estimator("KernelRidge", fit_intercept=False, **settings).fit(data.X, data.Y[:, 0], data.WEIGHTS)
         return {"label_weights": model.label_weights(data.X_NEW[:3]), "left_out": result(model, "left_out")}
 
     return numbers
@@ -318,10 +319,12 @@ def process_cases() -> Iterator[tuple[str, Case]]:
 
 # Losses
 
+TEXTBOOK = {"alpha": 0.2, "fit_intercept": False, "random_state": 0}
+
 
 def classifier(X: Any = data.X, y: Any = data.TWO, weights: Any = None, **settings: Any):
     def numbers() -> dict[str, Any]:
-        model = estimator("KernelClassifier", **({"alpha": 0.2, "random_state": 0} | settings)).fit(X, y, weights)
+        model = estimator("KernelClassifier", **(TEXTBOOK | settings)).fit(X, y, weights)
         return {
             "decision": model.decision_function(data.X_NEW),
             "classes": result(model, "classes").tolist(),
@@ -336,7 +339,7 @@ def classifier(X: Any = data.X, y: Any = data.TWO, weights: Any = None, **settin
 
 def regressor(y: Any = data.Y[:, 0], weights: Any = None, **settings: Any) -> Callable[[], dict[str, Any]]:
     def numbers() -> dict[str, Any]:
-        model = estimator("KernelRegressor", **({"alpha": 0.2, "random_state": 0} | settings)).fit(data.X, y, weights)
+        model = estimator("KernelRegressor", **(TEXTBOOK | settings)).fit(data.X, y, weights)
         names = ("objective", "alpha", "crossings")
         return {
             "predict": model.predict(data.X_NEW),

@@ -31,7 +31,8 @@ def fitted(kernel, X, y, alpha, solver, **options):
     landmarks = {"landmarks": X} if solver in LANDMARKS else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return KernelRidge(kernel, alpha=alpha, solver=solver, **landmarks, **options).fit(X, y)
+        textbook = {"fit_intercept": False} | options
+        return KernelRidge(kernel, alpha=alpha, solver=solver, **landmarks, **textbook).fit(X, y)
 
 
 def distance(values, reference, y):

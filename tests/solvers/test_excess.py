@@ -40,7 +40,7 @@ def fitted(model, *data):
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_the_row_with_weight_is_predicted_as_ridge_does(offset):
     found = KernelRegressor(Linear(1.0), fit_intercept=False).fit(X + offset, Y, ONE_ROW)
-    right = KernelRidge(Linear(1.0)).fit(X + offset, Y, ONE_ROW)
+    right = KernelRidge(Linear(1.0), fit_intercept=False).fit(X + offset, Y, ONE_ROW)
     assert found.solver_report_.converged
     assert found.predict(X[:1] + offset)[0] == pytest.approx(right.predict(X[:1] + offset)[0], abs=1e-9)
 

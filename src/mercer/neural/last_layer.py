@@ -41,11 +41,11 @@ def last_layer_regression(module: nn.Module, X: Any, y: Any, *, alpha: float = 1
     r"""Ridge regression of y on the last hidden layer of a network whose other weights stay as they are.
 
     It is kernel ridge regression with :math:`k(x, z) = \varphi(x) \cdot \varphi(z)`, at any width, and it is that with
-    which it is fitted: a `KernelRidge`, to which `params` go.
+    which it is fitted: a `KernelRidge`, to which `params` go, by default without an intercept.
 
     >>> module = torch.nn.Sequential(torch.nn.Linear(2, 50), torch.nn.ReLU(), torch.nn.Linear(50, 1))
     >>> X = torch.randn(20, 2)
     >>> last_layer_regression(module, X, X[:, 0], alpha=1e-3).predict(X).shape
     torch.Size([20])
     """
-    return KernelRidge(FeatureMap(last_hidden(module)), alpha=alpha, **params).fit(X, y)
+    return KernelRidge(FeatureMap(last_hidden(module)), alpha=alpha, **{"fit_intercept": False} | params).fit(X, y)

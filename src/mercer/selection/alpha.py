@@ -116,7 +116,7 @@ def select_alpha(
     unit = powers_of_two(y)  # squares of what is beyond 1e154 are no numbers
     y = y / unit
     w = positive_weights(weights, y)
-    path = check_path(alphas, float(spectrum.values[-1])).to(y.device)
+    path = check_path(alphas, spectrum.largest).to(y.device)
     b = w.sqrt().unsqueeze(1) * y
     distinct = spectrum.distinct(path)
     inverse = spectrum.inverse_values(distinct)

@@ -90,6 +90,15 @@ class Spectrum:
     lift: Lift | None = None
 
     @cached_property
+    def largest(self) -> float:
+        """The largest eigenvalue, without that of a lifted direction; 0 where there is none."""
+        values = self.values
+        if self.lift is not None:
+            lifted = (self.vectors.T @ self.lift.u.to(self.vectors)).abs().argmax()
+            values = values[torch.arange(len(values), device=values.device) != lifted]
+        return float(values.max()) if len(values) else 0.0
+
+    @cached_property
     def rank(self) -> int:
         """The number of eigenvalues above the cutoff."""
         return int((self.values > self.cutoff).sum())

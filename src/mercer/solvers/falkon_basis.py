@@ -191,8 +191,9 @@ def _solve(A: Tensor, V: Tensor, *, upper: bool) -> Tensor:
 
 
 def _root(inner: Tensor, alpha: Tensor) -> Tensor:
-    """A with A A^T = inner + alpha, in the memory of `inner`."""
-    inner.diagonal().add_(alpha)
+    """A with A A^T = inner + alpha, in the memory of `inner`; an alpha below the rounding of `inner` counts as that."""
+    rounding = 4 * len(inner) * torch.finfo(inner.dtype).eps * inner.diagonal().amax().clamp(min=0.0)
+    inner.diagonal().add_(alpha.to(inner).maximum(rounding))
     if not factorise_in_place(inner):
         raise NotPositiveDefiniteError(f"alpha={float(alpha):g} is too small beside the kernel: use a larger one.")
     return inner.mT

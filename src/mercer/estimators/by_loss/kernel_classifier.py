@@ -37,7 +37,7 @@ from mercer.theory import Forecaster, LearningCurve, SamplesNeeded, curve_of, sa
 
 @register
 class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
-    r"""Classification in the RKHS of a kernel: finds the f and, with ``fit_intercept``, the b that minimise
+    r"""Classification in the RKHS of a kernel: finds the f and the intercept b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
 
@@ -54,7 +54,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         left out, with smoothed labels for the logistic loss: by approximate leave-one-out, which is exact for the
         squared loss, or by five folds for the hinge and for many rows. "loo" is approximate leave-one-out in any case
         (for the hinge the span rule), "gcv" generalised approximate cross-validation.
-    fit_intercept : whether to add an intercept without penalty; True is the problem of scikit-learn's SVC.
+    fit_intercept : whether to add an intercept without penalty, as scikit-learn's SVC does.
     class_weight : None, a dictionary of weights by class, or "balanced".
     solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
         a coefficient for each landmark. "auto" decides by memory before it starts.
@@ -105,7 +105,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         *,
         loss: Any = "logistic",
         alpha: Any = 1.0,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         class_weight: Any = None,
         solver: str = "auto",
         device: Any = "auto",

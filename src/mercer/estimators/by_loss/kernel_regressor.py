@@ -40,7 +40,7 @@ from mercer.solvers.choose import LOSS_SOLVERS
 
 @register
 class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
-    r"""Regression in the RKHS of a kernel with any loss: finds the f and, with ``fit_intercept``, the b that minimise
+    r"""Regression in the RKHS of a kernel with any loss: finds the f and the intercept b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
 
@@ -62,7 +62,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
     delta : where the Huber loss turns from squared to straight.
     units : "spread": `epsilon` and `delta` are multiples of the spread of y, a deviation that outliers hardly move.
         "raw": they are in the units of y, as in scikit-learn.
-    fit_intercept : whether to add an intercept without penalty; True is the problem of scikit-learn's SVR.
+    fit_intercept : whether to add an intercept without penalty, as scikit-learn's SVR does.
     solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
         a coefficient for each landmark. "auto" decides by memory before it starts.
     device, dtype, memory_budget, random_state, n_landmarks, landmarks, verbose : as in `KernelRidge`.
@@ -118,7 +118,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         epsilon: float = 0.1,
         delta: float = 1.345,
         units: str = "spread",
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         solver: str = "auto",
         device: Any = "auto",
         dtype: Any = "auto",

@@ -216,7 +216,8 @@ def _machine(settings: RFMSettings, learned: Learned, device: torch.device) -> K
     given = {name: getattr(settings, name) for name in names}
     if not isinstance(settings.landmarks, str):
         given |= {"n_landmarks": None, "landmarks": learned.lens.rows(torch.as_tensor(settings.landmarks))}
-    return KernelRidge(choice.machine.kernel, alpha=choice.ridge, device=device, random_state=settings.seed, **given)
+    given |= {"alpha": choice.ridge, "fit_intercept": False, "device": device, "random_state": settings.seed}
+    return KernelRidge(choice.machine.kernel, **given)
 
 
 def _left_out(learned: Learned, machine: KernelRidge) -> LeftOut | None:

@@ -44,13 +44,14 @@ def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> 
         path = select_alpha(spectrum, some.targets, some.weights, settings.alphas, alpha, plan.place.memory_budget)
         alpha = path.alpha
         loo = system.spread(loo_predictions(spectrum, some.targets, some.weights, alpha))
+    accurate = _accurate(plan, sample, system)
     if spectrum is not None and plan.traits.spectral:
         solution = spectrum.solve(system.rhs, alpha)
     else:
-        solution = solve_rows(plan, sample, system, system.rhs, alpha)
+        solution = _solved(plan, system, accurate, system.rhs, alpha)
     solution = _judged(solution, system, plan.tol)
     function = KernelSum(plan.kernel, sample.rows, system.coefficients(solution.value))
-    constant = system.constant(solution.value)
+    constant = accurate.constant(solution.value)
     reason = "; ".join(filter(None, [plan.reason, note, solution.reason]))
     report = solution.report(solver=plan.solver, reason=reason, seconds=time.perf_counter() - started)
     fit = RidgeFit(plan, sample.seen, function, constant, alpha, report, path, tuning, sample, loo)
@@ -74,12 +75,20 @@ def system_of(plan: RidgePlan, sample: Sample, dtype: torch.dtype | None = None)
 
 def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
     """Solve the full system by the solver of the plan."""
-    more: dict[str, Any] = {}
-    rounded = plan.settings.dtype == "auto" and system.operator.dtype == torch.float32
-    if rounded and "accurate" in options_of(plan.solver):
-        more["accurate"] = system_of(plan, sample, torch.float64).operator
+    return _solved(plan, system, _accurate(plan, sample, system), rhs, alpha)
+
+
+def _solved(plan: RidgePlan, system: RidgeSystem, accurate: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
+    more = {} if accurate is system else {"accurate": accurate.operator}
     result: Solution = plan.ready(**more).solve(system.operator, rhs, alpha)
     return result
+
+
+def _accurate(plan: RidgePlan, sample: Sample, system: RidgeSystem) -> RidgeSystem:
+    """The system with float64 products, where the solver goes on with these when float32 is too coarse."""
+    rounded = plan.settings.dtype == "auto" and system.operator.dtype == torch.float32
+    takes = rounded and "accurate" in options_of(plan.solver)
+    return system_of(plan, sample, torch.float64) if takes else system
 
 
 def _judged(solution: Solution, system: RidgeSystem, tol: float) -> Solution:

@@ -58,13 +58,13 @@ FITTED = ("dual_coef_", "X_fit_", "coef_", "features_")
 class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator):
     r"""Least-squares regression in the RKHS of a kernel.
 
-    Finds :math:`f = \sum_i c_i k(x_i, \cdot)` and, with ``fit_intercept``, the b that minimise
+    Finds :math:`f = \sum_i c_i k(x_i, \cdot)` and the intercept b that minimise
 
     .. math:: \sum_i w_i (y_i - f(x_i) - b)^2 + \alpha \|f\|_k^2,
         \qquad (K + \alpha W^{-1}) c + b = y, \quad \sum_i c_i = 0,
 
-    without it :math:`(K + \alpha W^{-1}) c = y`; and at ``alpha=0`` the interpolant of smallest norm, also when K is
-    singular.
+    with ``fit_intercept=False`` :math:`(K + \alpha W^{-1}) c = y`; and at ``alpha=0`` the interpolant of smallest norm,
+    also when K is singular.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     alpha : ridge: a number >= 0, one per target, or a word to choose it for each target from one eigendecomposition:
         "loo" by leave-one-out, "gcv" by generalised cross-validation; "auto" is "loo".
     alphas : the path that these words search; by default 30 values relative to the largest eigenvalue.
-    fit_intercept : whether to add an intercept without penalty. False is the problem of scikit-learn's KernelRidge.
+    fit_intercept : whether to add an intercept without penalty, so that y + 1000 is fitted as y is. False is the
+        textbook's formula and the problem of scikit-learn's KernelRidge.
     tune : fit the kernel's parameters too, by the gradient of the leave-one-out error: "scale" finds one factor for the
         length scales of a kernel, "ard" a length scale for each column. True takes the better of the two at rows that
         the tuning had not seen, the one with fewer numbers where they are alike, or none. At most 1,000 rows teach;
@@ -135,7 +136,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         *,
         alpha: Any = 1.0,
         alphas: Any = None,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         tune: bool | str = False,
         solver: str = "auto",
         device: Any = "auto",

@@ -27,7 +27,7 @@ class Inverse:
         """The regression on the points of a projection."""
         inputs = projection.points.values.to(torch.float64)
         mean = inputs.mean(0)
-        regression = KernelRidge(of_coordinates(kernel), alpha=alpha, **options)
+        regression = KernelRidge(of_coordinates(kernel), alpha=alpha, fit_intercept=False, **options)
         return cls(regression.fit(projection(projection.points).to(inputs), inputs - mean), mean)
 
     def __call__(self, Y: Tensor) -> Tensor:
