@@ -42,7 +42,9 @@ def by_orthogonal_factors(scale, alpha, rows, labels, Z):
 @pytest.mark.parametrize("alpha", [1e-3, 1e-2, 1.0])
 def test_landmarks_close_to_dependent_all_take_part(alpha):
     rows, labels, Z = smooth_problem(2000, 400)
-    model = KernelRidge(Gaussian(1.0), alpha=alpha, solver="nystrom", landmarks=Z, fit_intercept=False).fit(rows, labels)
+    model = KernelRidge(Gaussian(1.0), alpha=alpha, solver="nystrom", landmarks=Z, fit_intercept=False).fit(
+        rows, labels
+    )
     assert "independent" not in model.solver_report_.reason
     np.testing.assert_allclose(model.predict(NEW), by_orthogonal_factors(1.0, alpha, rows, labels, Z), atol=1e-4)
 

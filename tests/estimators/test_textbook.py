@@ -96,7 +96,9 @@ def test_weights_on_the_mercer_features_carry_the_norm():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
     eigenvalues = np.array([3.0, 1.0, 0.25])
-    model = KernelRidge(FeatureMap(lambda rows: rows * torch.tensor(eigenvalues).sqrt()), alpha=0.5, fit_intercept=False).fit(X, y)
+    model = KernelRidge(
+        FeatureMap(lambda rows: rows * torch.tensor(eigenvalues).sqrt()), alpha=0.5, fit_intercept=False
+    ).fit(X, y)
     w = eigenvalues * (X.T @ model.dual_coef_)
     np.testing.assert_allclose(X @ w, model.predict(X), atol=1e-9)
     assert np.sum(w**2 / eigenvalues) == pytest.approx(model.function_.norm() ** 2)

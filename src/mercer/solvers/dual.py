@@ -90,7 +90,7 @@ class Dual:
             steps += max(1, step.iterations)
             smooth = smooth.moved(span.dual_variables(step.value), step.fitted)
             found = self._judged(span, objective, smooth, step)
-            if best is None or found.residual <= best.residual:
+            if best is None or found.residual < best.residual:
                 best, stuck = found, 0
             else:
                 stuck += 1
