@@ -12,6 +12,7 @@ import argparse
 import csv
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ import numpy as np
 from benchmarks.real_data import FOLDER, find
 from mercer.core.arrays import as_points
 from mercer.kernels import NTK, Kernel, kernel_from_name, resolve
-from mercer.theory.forecaster import forecasters
-from mercer.theory.power_law import predictions
+from mercer.theory.forecaster import Forecaster, forecasters
+from mercer.theory.power_law import PowerLaw, predictions
 from mercer.theory.ridge_path import Eigen, RidgePath
 
 FIRST = ["autompg", "concrete", "elevators", "energy", "forest", "keggdirected", "pol", "solar", "skillcraft",
@@ -174,6 +175,71 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
+@dataclass(frozen=True)
+class Forecasts:
+    """Logarithms of changes of the mean squared error with more rows, as they were and as they were forecast."""
+
+    truth: np.ndarray
+    law: np.ndarray
+    both: np.ndarray
+    level: np.ndarray
+    error: np.ndarray
+    believed: np.ndarray
+
+    @classmethod
+    def of(cls, cases: list[dict[str, Any]], makers: list[Forecaster], factor: int) -> Forecasts:
+        found = [made.at(factor) for made in makers]
+        laws = [made.law.error(factor * made.n) / made.law.error(made.n) for made in makers]
+        changes = [mse / made.now for made, (mse, _, _) in zip(makers, found, strict=True)]
+        truths = [c[f"truth{factor}"] / c["truth1"] for c in cases]
+        levels = [c[f"truth{factor}"] / made.now for c, made in zip(cases, makers, strict=True)]
+        logs = (np.log(np.array(part)) for part in (truths, laws, changes, levels))
+        return cls(*logs, np.array([error for _, error, _ in found]), np.array([not why for _, _, why in found]))
+
+    def line(self, some: np.ndarray) -> str:
+        """Median errors in per cent of root mean squares, 90th percentile, and the share of intervals that hold."""
+        off = [100 * np.abs(np.expm1((f - self.truth) / 2))[some] for f in (0 * self.law, self.law, self.both)]
+        held = np.abs(self.level - self.both) < 1.645 * self.error
+        medians = " | ".join(f"{np.median(o):.1f}" for o in off)
+        return f"{some.sum()} | {medians} | {np.quantile(off[-1], 0.9):.1f} | {held[some].mean():.2f}"
+
+
+def maker(case: dict[str, Any]) -> Forecaster:
+    """The forecaster of a case, of what was kept."""
+    parts = {name: np.array(values) for name, values in case["path"].items()}
+    path = RidgePath(smallest_kappa=case["smallest_kappa"], **parts)
+    return Forecaster.of(path, PowerLaw.through(*case["law"]), case["duplicates"])
+
+
+def tables(cases: list[dict[str, Any]]) -> None:
+    for half, names in (("first", FIRST), ("second", SECOND)):
+        some = [c for c in cases if c["name"] in names]
+        if not some:
+            continue
+        makers = [maker(c) for c in some]
+        print(f"\nThe {half} half: {len({c['name'] for c in some})} sets, {len(some)} cases\n")
+        print("| rows | cases | no change | power law | forecast | 90th percentile | intervals |")
+        print("| --- | --- | --- | --- | --- | --- | --- |")
+        for factor in FACTORS:
+            found = Forecasts.of(some, makers, factor)
+            print(f"| {factor}x, believed | {found.line(found.believed)} |")
+            print(f"| {factor}x, not believed | {found.line(~found.believed)} |")
+            print(f"| {factor}x, all | {found.line(np.ones(len(some), dtype=bool))} |")
+        noise = [abs(np.expm1(np.log(c["truth1"] / made.now) / 2)) for c, made in zip(some, makers, strict=True)]
+        level = [np.abs(np.expm1((f.both - f.level) / 2)) for f in (Forecasts.of(some, makers, x) for x in FACTORS)]
+        levels = " and ".join(f"{100 * np.median(x):.1f}%" for x in level)
+        print(f"\nError of the level at 2x and 4x {levels}, of leave-one-out itself {100 * np.median(noise):.1f}%.")
+        for words, name in (("the whole path", "truth"), ("the path of a sample", "sampled")):
+            regret = [np.expm1(np.log(c[f"{name}4"] / c["best4"]) / 2) for c in some]
+            print(f"Regret of alpha by {words}: {100 * np.median(regret):.2f}%, 90th percentile "
+                  f"{100 * np.quantile(regret, 0.9):.2f}%.")  # fmt: skip
+        found = Forecasts.of(some, makers, 4)
+        off = 100 * np.expm1((found.both - found.truth) / 2)
+        worst = [i for i in np.argsort(-np.abs(off)) if found.believed[i]][:8]
+        print("Worst that were believed, at 4x:", ", ".join(
+            f"{some[i]['name']} {some[i]['kernel']} {off[i]:+.0f}%" for i in worst))  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forecasts", description=__doc__)
     parser.add_argument("cases", type=Path, help="a file that keeps what was measured, one case a line")
@@ -185,6 +251,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if not chosen.table:
         run(chosen.cases, chosen.names, chosen.kernels, chosen.splits, chosen.rows)
+    tables(read(chosen.cases))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ ORDER = [
     "duplicates_and_grouping",
     "rkhs_functions",
     "double_descent",
+    "degrees",
     "gram_operator",
     "landmarks",
     "early_stopping",

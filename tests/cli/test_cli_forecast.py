@@ -22,7 +22,7 @@ def test_a_forecast_is_told_in_words_and_as_data(command, table):
     assert "not known" in told.output
     data = json.loads(command("forecast", table, "--target", "y", "--json").stdout)
     assert [point["rows"] for point in data["points"]] == [120, 240, 480, 960]
-    assert all(point["lower"] < point["rmse"] < point["upper"] for point in data["points"])
+    assert all(point["lower"] < point["error"] < point["upper"] for point in data["points"])
 
 
 def test_too_few_rows_are_an_error(command, save):
@@ -30,3 +30,23 @@ def test_too_few_rows_are_an_error(command, save):
     result = command("forecast", few, "--target", "y")
     assert result.exit_code == 1
     assert "at least 64" in result.stderr
+
+
+def test_a_target_of_words_is_a_class(command, save):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 160)
+    words = np.where(np.sin(2 * x) + 0.3 * rng.standard_normal(160) > 0, "up", "down")
+    told = command("forecast", save("words.csv", {"x": x, "y": words}), "--target", "y", "--json")
+    assert told.exit_code == 0, told.output
+    data = json.loads(told.stdout)
+    assert data["measure"] == "Brier score"
+    assert data["classes"] == ["down", "up"]
+    assert 0 < data["points"][-1]["error"] <= data["points"][0]["error"] < 0.25
+
+
+def test_a_missing_class_is_an_error_that_names_the_row(command, save):
+    words = ["a", "b"] * 40
+    words[3] = ""
+    result = command("forecast", save("gap.csv", {"x": np.arange(80.0), "y": words}), "--target", "y")
+    assert result.exit_code == 1
+    assert "row 4" in result.stderr

@@ -7,6 +7,9 @@ import pytest
 
 from mercer.core.errors import InputError
 from mercer.kernels import (
+    NNGP,
+    NTK,
+    ArcCosine,
     Constant,
     Gaussian,
     InverseMultiquadric,
@@ -136,6 +139,31 @@ def test_the_empirical_spectrum_is_near():
 def test_the_radius_is_a_length_scale():
     one, two = sphere_spectrum(Gaussian(0.5), 6, 5), sphere_spectrum(Gaussian(1.0), 6, 5, radius=2.0)
     assert np.allclose(one.eigenvalues, two.eigenvalues, rtol=1e-10)
+
+
+def test_the_arc_cosine_kernel_has_the_spectrum_of_its_function():
+    found, expected = sphere_spectrum(ArcCosine(), 3, 5), sphere_spectrum(arc_cosine, 3, 5)
+    assert np.allclose(found.eigenvalues / found.eigenvalues[0], expected.eigenvalues / (3 / 8), atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [NTK(depth=2), NNGP(depth=1, activation="gelu")], ids=["ntk", "nngp"])
+@pytest.mark.parametrize("d", [4, 7])
+def test_kernels_of_networks_sum_to_their_value_on_the_diagonal(kernel, d):
+    found = sphere_spectrum(kernel, d, 60)
+    trace = float(kernel(np.eye(d)[:1])[0, 0])
+    assert np.isclose(found.trace, trace, rtol=1e-10)
+    X = sphere_points(700, d, 0)
+    largest = np.linalg.eigvalsh(kernel(X))[::-1][: 1 + d] / 700
+    assert np.allclose(largest, np.repeat(found.eigenvalues[:2], [1, d]), rtol=0.15)
+
+
+def test_a_network_and_the_laplace_kernel_fall_alike():
+    """Eigenvalues fall like k^-d for both: Geifman et al., 2020; Chen and Xu, 2021."""
+    d = 4
+    for kernel in (NTK(depth=3), Laplace(2.0)):
+        found = sphere_spectrum(kernel, d, 40)
+        slope = np.log(found.eigenvalues[40] / found.eigenvalues[20]) / np.log(2)
+        assert abs(slope + d) < 0.5
 
 
 @pytest.mark.parametrize("kernel", [Periodic(), Subspace(Gaussian(), (0,)), Gaussian((1.0, 2.0)), Laplace(metric="l1")])

@@ -239,7 +239,9 @@ def forecast_command(
     kernel: Annotated[str, typer.Option(metavar="NAME", help="laplace, gaussian, matern32, ...")] = "laplace",
     error: Annotated[
         float | None,
-        typer.Option(metavar="RMSE", help="Say how many rows would reach this error.", show_default=False),
+        typer.Option(
+            metavar="NUMBER", help="Say how many rows would reach this RMSE, or Brier score.", show_default=False
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides which parts of the rows are fitted.")] = 0,
     memory: Annotated[
@@ -252,7 +254,7 @@ def forecast_command(
     """Say what two, four and eight times as many rows would bring, from the rows of a file.
 
     The forecast is that of kernel ridge regression with alpha chosen by leave-one-out. It says which of its numbers not
-    to rely on.
+    to rely on. A target of words is taken for classes: the error is then the Brier score of a logistic classifier.
     """
     with guarded(debug):
         from mercer.cli.jobs import run_forecast

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.cli import demo
-from mercer.cli.forecast import as_record, forecast
+from mercer.cli.forecast import as_record, forecast, with_codes
 from mercer.cli.model import MODEL_FILE, TableModel
 from mercer.cli.output import PLOT_FILE, REPORT_FILE, as_json, check_folder, filling, report, write_outcome
 from mercer.cli.predicting import kept_columns, predict_streamed
@@ -135,14 +135,20 @@ def run_forecast(
     """Tell what more rows than those of a file would bring."""
     with progress(console(error=True)) as step:
         step(f"reading {data}")
-        problem = _problem(data, *columns)
+        classes: tuple[str, ...] = ()
+        if data.exists() and format_of_data(data) == "npy":
+            problem = _problem(data, *columns)
+        else:
+            table, classes = with_codes(read_table(data), columns[0])
+            problem = problem_from(table, *columns)
         step(f"forecasting from {len(problem):,} rows")
-        curve, needed = forecast(problem, kernel, error, memory, seed)
+        curve, needed = forecast(problem, kernel, error, memory, seed, classes)
     if as_data:
-        print(as_json(as_record(curve, needed)))
+        print(as_json(as_record(curve, needed, classes)))
         return
     out = console()
-    heading(out, f"The error expected of {data.name}: {problem.target}")
+    about = f", {len(classes)} classes" if classes else ""
+    heading(out, f"The error expected of {data.name}: {problem.target}{about}")
     out.print(str(curve), soft_wrap=True)
     if needed is not None:
         rows = "not known" if needed.rows is None else f"{needed.rows:,} rows"

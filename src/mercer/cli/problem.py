@@ -116,11 +116,11 @@ def missing_columns(table: Table, names: Sequence[str]) -> None:
 
 def reject_text(table: Table, names: Iterable[str]) -> None:
     """Raise an error that names every column that does not hold numbers, and one value that is none."""
-    text = [name for name in dict.fromkeys(names) if _is_text(table.columns[name])]
+    text = [name for name in dict.fromkeys(names) if is_text(table.columns[name])]
     if not text:
         return
     row, value = _first_text(table.columns[text[0]])
-    numeric = [name for name in table.features if not _is_text(table.columns[name])]
+    numeric = [name for name in table.features if not is_text(table.columns[name])]
     example = f" ({text[0]!r} has {value!r} in row {row + 1})" if row >= 0 else ""
     raise InputError(
         f"{'Columns' if len(text) > 1 else 'Column'} {quoted(text)} of {table.source} "
@@ -199,7 +199,8 @@ def _looks_numeric(name: str) -> bool:
     return True
 
 
-def _is_text(column: Any) -> bool:
+def is_text(column: Any) -> bool:
+    """Whether a column holds words, not numbers."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind not in "fiub"
     from pyarrow import types

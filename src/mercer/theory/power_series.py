@@ -12,6 +12,12 @@ from mercer.core.errors import InputError, NotTraceable
 from mercer.formula.materns import matern_polynomial
 from mercer.formula.symbols import Program, Statistic
 from mercer.kernels import Kernel
+from mercer.kernels.arc_cosine import Size
+from mercer.kernels.directions import Direction, Variance
+from mercer.kernels.hermite import Coefficient, LayerVariance
+
+OF_LENGTH = (Variance, LayerVariance, Coefficient, Size)
+"""Functions of a row that depend on its length alone."""
 
 
 def taylor_coefficients(kernel: Kernel, terms: int, *, radius: float = 1.0) -> np.ndarray:
@@ -47,8 +53,7 @@ def sphere_program(kernel: Kernel) -> Program:
     """The kernel's formula, if on a sphere it depends on the angle alone."""
     program = kernel.program(as_points(np.zeros((1, 1))))
     for statistic in program.inputs:
-        turns = statistic.kind in ("inner", "squared_distance") and not statistic.warps
-        if not turns or not isinstance(statistic.length_scale, int | float):
+        if not _turns(statistic) or not isinstance(statistic.length_scale, int | float):
             raise InputError(
                 f"{kernel!r} is not a function of the angle between two points of a sphere: it depends on "
                 f"{statistic.kind.replace('_', ' ')}{' after a warp' if statistic.warps else ''}. Use one length scale."
@@ -56,7 +61,17 @@ def sphere_program(kernel: Kernel) -> Program:
     return program
 
 
+def _turns(statistic: Statistic) -> bool:
+    """Whether the statistic stays the same where both points are turned."""
+    if statistic.kind in ("left", "right"):
+        return isinstance(statistic.function, OF_LENGTH)
+    known = statistic.kind in ("inner", "squared_distance", "squared_sum")
+    return known and all(isinstance(warp, Direction) for warp in statistic.warps)
+
+
 def _of_statistic(statistic: Statistic, terms: int, radius: float) -> np.ndarray:
+    if statistic.kind not in ("inner", "squared_distance") or statistic.warps:
+        raise NotTraceable("the formula of a network has no power series here")
     scale = (radius / float(statistic.length_scale)) ** 2  # type: ignore[arg-type]
     first = (0.0, scale) if statistic.kind == "inner" else (2 * scale, -2 * scale)
     return np.concatenate([first, np.zeros(terms)])[:terms]

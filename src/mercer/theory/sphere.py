@@ -102,7 +102,7 @@ def sphere_spectrum(kernel: Kernel | Angular | Any, d: int, kmax: int, *, radius
     log_counts = log_harmonics_dimensions(d, kmax)
     if isinstance(kernel, Kernel):
         sphere_program(kernel)
-        h, coefficients = _angular(kernel, radius), _series(kernel, radius)
+        h, coefficients = _angular(kernel, radius, d), _series(kernel, radius)
     elif callable(kernel):
         h, coefficients = kernel, None
     else:
@@ -190,11 +190,12 @@ def _log_shares(m: np.ndarray, d: int, k: int) -> np.ndarray:
     )  # fmt: skip
 
 
-def _angular(kernel: Kernel, radius: float) -> Angular:
-    """The kernel between one point and those at given cosines."""
+def _angular(kernel: Kernel, radius: float, d: int) -> Angular:
+    """The kernel between one point and those at given cosines, of d columns, which the variances of networks count."""
 
     def h(t: np.ndarray) -> np.ndarray:
-        rows = radius * np.column_stack([t, np.sqrt(np.clip(1 - t**2, 0.0, None))])
-        return np.asarray(kernel(np.array([[radius, 0.0]]), rows)[0])
+        rows, pole = np.zeros((len(t), d)), np.zeros((1, d))
+        rows[:, 0], rows[:, 1], pole[0, 0] = radius * t, radius * np.sqrt(np.clip(1 - t**2, 0.0, None)), radius
+        return np.asarray(kernel(pole, rows)[0])
 
     return h
