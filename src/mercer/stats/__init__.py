@@ -1,5 +1,6 @@
 """Statistics with kernels: distributions as functions, tests with exact levels, thinning and drift."""
 
+from mercer.stats.change import ChangePoints, change_points
 from mercer.stats.characteristic import characteristic_function
 from mercer.stats.columns import ColumnDifference
 from mercer.stats.conditional import ConditionalIndependenceResult, conditional_independence_test
@@ -19,6 +20,7 @@ from mercer.stats.thinning import KernelHerding, KernelThinning, SteinThinning
 from mercer.stats.two_sample import TwoSampleResult, two_sample_test
 
 __all__ = [
+    "ChangePoints",
     "ColumnDependence",
     "ColumnDifference",
     "ConditionalIndependenceResult",
@@ -37,6 +39,7 @@ __all__ = [
     "SteinThinning",
     "TestResult",
     "TwoSampleResult",
+    "change_points",
     "characteristic_function",
     "conditional_independence_test",
     "control_functional",
