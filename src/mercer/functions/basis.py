@@ -13,6 +13,7 @@ from mercer.core.arrays import Points
 from mercer.functions.fourier import FeatureRows, FourierFeatures
 from mercer.functions.sums import FeatureSum, KernelSum
 from mercer.kernels import Kernel
+from mercer.kernels.explicit import ExplicitFeatures
 from mercer.operators.placement import Placement
 
 
@@ -62,12 +63,15 @@ class Centres:
     def sum(self, coef: Tensor) -> KernelSum:
         return KernelSum(self.kernel, self.points, coef)
 
+    def lost(self, coef: Tensor) -> Tensor:
+        return coef.new_zeros(coef.shape[1])
+
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Random Fourier features: b_j are cosines and sines, and their penalty is the sum of squares."""
+    """Random Fourier features, or those that a kernel has: their penalty is the sum of squares."""
 
-    features: FourierFeatures
+    features: FourierFeatures | ExplicitFeatures
     note: str = ""
 
     @property
@@ -81,10 +85,14 @@ class Features:
         return None
 
     def digest(self) -> str:
-        return _digest("", *self.features.to_arrays().values())
+        return _digest(self.features.text, *self.features.to_arrays().values())
 
     def sum(self, coef: Tensor) -> FeatureSum:
-        return FeatureSum(self.features, coef)
+        return FeatureSum(self.features.at_origin, coef)
+
+    def lost(self, coef: Tensor) -> Tensor:
+        """What sums of these functions are less than those of `sum`, everywhere: (t,)."""
+        return self.features.shifted_by(coef)
 
 
 def _digest(text: str, *arrays: Tensor) -> str:

@@ -14,6 +14,7 @@ from mercer.core.blocks import new_matrix, rows_at_once
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.seeding import generator_from
 from mercer.kernels.base import Kernel
+from mercer.kernels.explicit import ExplicitFeatures
 from mercer.kernels.pair import vectors
 
 METHODS = {"pairs": "random", "offset": "random", "orthogonal": "orthogonal", "qmc": "qmc"}
@@ -181,6 +182,18 @@ class FourierFeatures:
         step = max(1, CACHE_NUMBERS // q) if on_cpu else rows_at_once(q, x.device)
         return (slice(start, start + step) for start in range(0, len(x), step))
 
+    text = ""
+    """What tells these features from others, beside their arrays."""
+
+    @property
+    def at_origin(self) -> FourierFeatures:
+        """The features themselves: they have no shift."""
+        return self
+
+    def shifted_by(self, coef: Tensor) -> Tensor:
+        """Zero for each column of coefficients."""
+        return coef.new_zeros(coef.shape[1])
+
     def to_arrays(self) -> dict[str, Tensor]:
         """The map as plain arrays, which a model file can hold."""
         masses = torch.tensor([self.amplitude, self.constant], dtype=torch.float64)
@@ -212,7 +225,7 @@ class FeatureRows:
     ((5, 4), torch.Size([5, 1]))
     """
 
-    features: FourierFeatures
+    features: FourierFeatures | ExplicitFeatures
     X: Points
     device: torch.device | str | None = None
     dtype = torch.float64

@@ -10,6 +10,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.functions.fourier import FeatureRows, FourierFeatures
 from mercer.kernels import Kernel
+from mercer.kernels.explicit import ExplicitFeatures
 from mercer.kernels.pair import DiagonalPair
 from mercer.operators.placement import Placement
 
@@ -53,9 +54,9 @@ class KernelSum:
 
 @dataclass(frozen=True, eq=False)
 class FeatureSum:
-    """f = sum_j c_j phi_j for random features phi, with coefficients of shape (p, t)."""
+    """f = sum_j c_j phi_j for features phi, with coefficients of shape (p, t)."""
 
-    features: FourierFeatures
+    features: FourierFeatures | ExplicitFeatures
     coef: Tensor
 
     def values(self, rows: Points, place: Placement, *, accurate: bool = False) -> Tensor:

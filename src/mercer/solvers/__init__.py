@@ -18,6 +18,7 @@ from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.objective import Objective
 from mercer.solvers.pcg import PCG
+from mercer.solvers.primal import PrimalSums
 from mercer.solvers.random_features import RandomFeatureSums
 from mercer.solvers.registry import register
 from mercer.solvers.ridge import full_solvers, get_solver, ridge_solve
@@ -49,6 +50,7 @@ __all__ = [
     "Newton",
     "NystromSums",
     "Objective",
+    "PrimalSums",
     "RandomFeatureSums",
     "RowBlocks",
     "Solution",

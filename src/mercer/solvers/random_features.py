@@ -9,6 +9,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.functions.fourier import FeatureRows, FourierFeatures
+from mercer.kernels.explicit import ExplicitFeatures
 from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.registry import register
 from mercer.solvers.row_blocks import Block
@@ -16,7 +17,11 @@ from mercer.solvers.traits import Traits
 
 
 def feature_block(
-    features: FourierFeatures, X: Points, targets: Tensor, weights: Tensor | None = None, device: Any = None
+    features: FourierFeatures | ExplicitFeatures,
+    X: Points,
+    targets: Tensor,
+    weights: Tensor | None = None,
+    device: Any = None,
 ) -> Block:
     r"""Rows with their features, for `NystromSums.of`, which reads some at a time; `solve(None, alpha)` then minimises
 

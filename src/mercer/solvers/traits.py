@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+OWN_FEATURES = "own features"
+"""What a sum over the features of the kernel itself is a sum of."""
+
 
 @dataclass(frozen=True)
 class Traits:
@@ -11,7 +14,8 @@ class Traits:
 
     Attributes
     ----------
-    sums_of : what the fitted function is a sum of: "rows" (a coefficient for every row), "landmarks" or "features".
+    sums_of : what the fitted function is a sum of: "rows" (a coefficient for every row), "landmarks", "features" that
+        are drawn, or "own features" of the kernel.
     matrices : float64 matrices at its peak, of n x n numbers, or for landmarks and features of m x m; 0 where none is
         stored. A matrix of the rows is made, and room to evaluate it counts.
     spectral : one decomposition serves every alpha, and so a path.
@@ -33,5 +37,10 @@ class Traits:
 
     @property
     def exact(self) -> bool:
-        """Whether it solves the problem that was asked for."""
+        """Whether it solves the system of all rows as it stands."""
         return self.sums_of == "rows"
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the fitted function is one of all rows, which a model then keeps."""
+        return self.sums_of in ("rows", OWN_FEATURES)

@@ -22,7 +22,7 @@ from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.state import plain_param
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import with_idle
-from mercer.estimators.ridge.plan import RidgePlan
+from mercer.estimators.ridge.plan import RidgePlan, own_features
 from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.functions.basis import Centres, Features
 from mercer.functions.fourier import FourierFeatures
@@ -34,10 +34,13 @@ from mercer.solvers.choose import landmark_count
 from mercer.solvers.landmarks import choose_landmarks
 from mercer.solvers.running_sums import RunningSums
 from mercer.solvers.spread_blocks import SpreadBlocks
+from mercer.solvers.traits import OWN_FEATURES
 
 N_FEATURES = 1000
 FEATURE_MATRICES = 7
 """p x p float64 matrices at the peak of a fit on p features."""
+CENTRED_ON = 2**14
+"""Rows whose mean the features of a kernel are less, where there is an intercept."""
 SUMS = "rows, functions and targets"
 """What a checkpoint holds sums of: one with other sums is of another fit."""
 HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")
@@ -58,6 +61,8 @@ def solve_few(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> R
         shown = counted(blocks, size, "sums", shown=plan.settings.verbose, size=lambda block: len(block.targets))
         found = _summed(plan, sums.add(shown), blocks, streamed=False)
     fit = finished(plan, sample.seen, basis, *found, seconds=time.perf_counter() - started, tuning=tuning)
+    if plan.traits.keeps_rows:
+        fit = replace(fit, sample=replace(sample, rows=sample.rows.owned()))
     if places is None or fit.loo is None:
         return fit
     loo = fit.loo.new_zeros(len(sample), fit.loo.shape[1])
@@ -119,9 +124,20 @@ def _begun(plan: RidgePlan, basis: Centres | Features, saved: Any = None) -> Run
     return RunningSums.begin(basis, plan.place, saved, intercept=plan.settings.fit_intercept)
 
 
+def sums_of_rows(fit: RidgeFit) -> RunningSums:
+    """The sums of a fit, found again where a model file does not hold them."""
+    if fit.sums is not None:
+        return fit.sums
+    data = fit.all_rows("The sums").positive()[0]
+    sums = _begun(fit.plan, choose_basis(fit.plan, data))
+    return sums.add(blocks_of(sums.working, data, fit.plan.place))
+
+
 def choose_basis(plan: RidgePlan, data: Sample) -> Centres | Features:
     """The landmarks or features that the settings ask for; `data` are all rows, or some of them."""
     settings, place = plan.settings, plan.place
+    if plan.traits.sums_of == OWN_FEATURES:
+        return _own_features(plan, data)
     if plan.traits.sums_of == "features":
         count = _feature_count(settings.n_features, plan.landmark_budget)
         features = FourierFeatures.draw(plan.kernel, data.rows, count, settings.seed)
@@ -135,6 +151,18 @@ def choose_basis(plan: RidgePlan, data: Sample) -> Centres | Features:
     here = budget if place.device.type == "cpu" else settings.memory_budget
     chosen = choose_landmarks(plan.kernel, data.rows, m, how, settings.seed, data.weights, here)
     return Centres(plan.kernel, chosen.points, chosen.note)
+
+
+def _own_features(plan: RidgePlan, data: Sample) -> Features:
+    features = own_features(plan.kernel, data, plan.landmark_budget, plan.place.device)
+    if features is None:
+        raise InputError(
+            f"solver='primal' needs a kernel with finitely many features, few enough for the memory budget; "
+            f"{plan.kernel!r} has none, or too many. Use solver='auto'."
+        )
+    if plan.settings.fit_intercept:
+        features = features.centred(data.rows.take(slice(0, CENTRED_ON)))
+    return Features(features, f"{features.n_features:,} features of the kernel")
 
 
 def finished(
@@ -155,6 +183,7 @@ def finished(
     report = solution.report(solver=plan.solver, reason=reason, seconds=seconds)
     function, constant = basis.sum(solution.value), solution.intercept
     constant = solution.value.new_zeros(solution.value.shape[1]) if constant is None else constant
+    constant = constant - basis.lost(solution.value)
     return RidgeFit(plan, seen, function, constant, alpha, report, path, tuning, loo=loo, sums=sums)
 
 

@@ -40,6 +40,7 @@ from mercer.estimators.ridge.intervals import held_out, interval, with_left_out_
 from mercer.estimators.ridge.left_out import label_weights, with_left_out
 from mercer.estimators.ridge.plan import continued, plan_ridge, plan_source, rows_to_sample
 from mercer.estimators.ridge.plot import ridge_plot
+from mercer.estimators.ridge.primal import dual_coefficients
 from mercer.estimators.ridge.report import ridge_report
 from mercer.estimators.ridge.settings import FIXED, TOL, RidgeSettings
 from mercer.estimators.ridge.state import ridge_from_state, ridge_state
@@ -81,7 +82,9 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
         "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
         (conjugate gradients), "eigenpro" and "gd" (descents that stop by rows held out; use alpha=0). On landmarks:
-        "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features". Or a solver
+        "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features". "primal"
+        works in the features of the kernel itself, where these are few (`Linear`, `Polynomial`, `FeatureMap`): the
+        exact fit, by sums over the rows. Or a solver
         object of `mercer.solvers` with options of its own, such as ``PCG(rank=200, tol=1e-8)``.
     device : "auto", "cpu", "cuda" or a torch device.
     dtype : "float32" or "float64" of kernel values; systems are solved in float64. "auto" is float64, but float32 for
@@ -106,7 +109,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     alpha_, lambda_ : the ridge, and the ridge of the averaged loss, alpha divided by the total weight.
     dual_coef_ : the coefficients c, of shape (n,) or (n, t); one for each landmark when there are landmarks.
     X_fit_ : the points of those coefficients: training rows or landmarks.
-    coef_, features_ : instead of these, the coefficients and the map of random features.
+    coef_, features_ : the coefficients and the map of features: instead of these for "random_features", beside them
+        for "primal".
     function_, intercept_ : the fitted `RKHSFunction`, and what is added to it, one number for each target.
     solver_report_ : how the system was solved.
     n_iter_ : iterations of the solver, 1 for a direct one.
@@ -289,7 +293,9 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         check_is_fitted(self)
         function = self._fit.function
         if isinstance(function, FeatureSum):
-            raise AttributeError("random features are not functions of the kernel's RKHS; use predict.")
+            if self._fit.sample is None:
+                raise AttributeError("the fit keeps features and no points of the RKHS function; use predict.")
+            return RKHSFunction(self.kernel_, Points(self._fit.sample.rows.values), self.dual_coef_)
         return RKHSFunction(self.kernel_, Points(function.centres.values), self.dual_coef_)
 
     @property
@@ -394,6 +400,9 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         self.intercept_ = fit.given_intercept
         if isinstance(function, FeatureSum):
             self.features_, self.coef_ = function.features, coef
+            if fit.sample is not None:
+                self.dual_coef_ = seen.given_back(dual_coefficients(fit))
+                self.X_fit_ = seen.rows_given_back(fit.sample.rows)
         else:
             self.dual_coef_, self.X_fit_ = coef, seen.rows_given_back(function.centres)
         return self

@@ -14,9 +14,11 @@ from mercer.core.memory import require, resolve_budget
 from mercer.core.results import Solution
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import solve_rows, system_of, with_idle
+from mercer.estimators.ridge.primal import left_out_predictions
 from mercer.selection import loo_predictions
 from mercer.solvers import Cholesky, Eigh
 from mercer.solvers.choose import memory_needed
+from mercer.solvers.traits import OWN_FEATURES
 
 
 def with_left_out(fit: RidgeFit) -> RidgeFit:
@@ -24,7 +26,8 @@ def with_left_out(fit: RidgeFit) -> RidgeFit:
     if fit.loo is not None:
         return fit
     sample = fit.all_rows("leave-one-out")
-    return replace(fit, loo=with_idle(fit, sample, _factorised(fit)))
+    found = left_out_predictions(fit) if fit.plan.traits.sums_of == OWN_FEATURES else _factorised(fit)
+    return replace(fit, loo=with_idle(fit, sample, found))
 
 
 def _factorised(fit: RidgeFit) -> Tensor:
@@ -52,9 +55,11 @@ def label_weights(fit: RidgeFit, rows: Points) -> tuple[Tensor, list[Solution]]:
     checked_values(torch.as_tensor(cross), "Kernel values")
     system = system_of(plan, sample)
     budget = resolve_budget(plan.place.memory_budget, plan.place.device)
-    if plan.traits.iterates and memory_needed(len(sample), "cholesky", len(cross)) <= budget:
-        settings = replace(plan.settings, method=None)
-        plan, system = replace(plan, settings=settings, solver="cholesky"), system_of(plan, sample, torch.float64)
+    primal = plan.traits.sums_of == OWN_FEATURES
+    if primal or (plan.traits.iterates and memory_needed(len(sample), "cholesky", len(cross)) <= budget):
+        settings, positive = replace(plan.settings, method=None), bool(np.all(np.asarray(fit.given_alpha) > 0))
+        plan = replace(plan, settings=settings, solver="cholesky" if positive else "eigh")
+        system = system_of(plan, sample, torch.float64)
     rhs = system.label_sides(cross)
     alphas = np.atleast_1d(fit.given_alpha).tolist()
     solutions = [solve_rows(plan, sample, system, rhs, alpha) for alpha in alphas]

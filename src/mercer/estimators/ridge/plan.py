@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
 from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.kernels import Kernel
+from mercer.kernels.explicit import ExplicitFeatures
 from mercer.operators.placement import Placement
 from mercer.solvers.choose import choose, landmark_count, landmark_solver
 from mercer.solvers.dials import POOL
@@ -120,10 +122,14 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
         if solver == "eigenpro" and (kinds := _few_kinds(data, settings, device)):
             # least squares, which a descent that looks at some rows at a time does not reach
             solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are different"
-    traits = traits_of(solver)
-    budget = budget_left(settings.memory_budget, sample.rows, kept=traits.sums_of == "rows")
-    place = Placement(device, dtype_of(settings.dtype, seen, single=traits.iterates), budget)
     kernel = resolved_kernel(settings.kernel, data, settings.seed)
+    if settings.solver == "auto" and settings.n_landmarks is None and settings.n_features is None:
+        features = own_features(kernel, data, budget, most=len(data) - 1)
+        if features is not None:
+            solver, reason = "primal", _few_features(features, len(data))
+    traits = traits_of(solver)
+    budget = budget_left(settings.memory_budget, sample.rows, kept=traits.keeps_rows)
+    place = Placement(device, dtype_of(settings.dtype, seen, single=traits.iterates), budget)
     return RidgePlan(settings, kernel, alpha, solver, reason, place, len(data))
 
 
@@ -131,14 +137,14 @@ def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> Rid
     """The plan for rows that are read in parts; `some` of them show what the kernel needs to know."""
     alpha = checked_alpha(settings.alpha, source.n_targets)
     reserved = _reserved(settings, source)
-    solver = _streamed_solver(settings, alpha)
+    kernel = resolved_kernel(settings.kernel, some.positive()[0], settings.seed)
+    solver = _streamed_solver(settings, alpha, kernel, some)
     device = device_of(settings.device, some.seen)
     solver, reason = _chosen(settings, solver, source.n_rows, source.n_targets, alpha, settings.memory_budget, device)
     if settings.solver == "auto":
         reason = "chosen because the rows are read in parts"
     settings = replace(settings, client=None)  # a connection is of now and here
     place = place_of(settings, solver, some.seen, settings.memory_budget)
-    kernel = resolved_kernel(settings.kernel, some.positive()[0], settings.seed)
     return RidgePlan(settings, kernel, alpha, solver, reason, place, source.n_rows, reserved)
 
 
@@ -181,15 +187,31 @@ def _reserved(settings: RidgeSettings, source: RowSource) -> int:
     return reading + working
 
 
-def _streamed_solver(settings: RidgeSettings, alpha: Any) -> str:
+def own_features(
+    kernel: Kernel, data: Sample, budget: Any, device: Any = "cpu", most: int | None = None
+) -> ExplicitFeatures | None:
+    """The features of a kernel that has few of them, at most so many and what memory has room for; else None."""
+    if data.square:
+        return None
+    fitting = math.isqrt(resolve_budget(budget, device) // (8 * int(traits_of("primal").matrices)))
+    return ExplicitFeatures.of(kernel, data.rows, fitting if most is None else min(fitting, most))
+
+
+def _few_features(features: ExplicitFeatures, n: int) -> str:
+    return f"chosen because the kernel has {features.n_features:,} features, fewer than the {n:,} rows"
+
+
+def _streamed_solver(settings: RidgeSettings, alpha: Any, kernel: Kernel, some: Sample) -> str:
     if settings.solver == "auto":
         if settings.n_features is not None:
             return "random_features"
+        if settings.n_landmarks is None and own_features(kernel, some, settings.memory_budget, most=len(some) - 1):
+            return "primal"
         return landmark_solver(settings.n_landmarks or 0, alpha)
     if traits_of(settings.solver).sums_of == "rows":
         raise InputError(
-            f"solver={settings.solver!r} needs all rows in memory: pass arrays, or use solver='nystrom', 'falkon' or "
-            "'random_features' for rows that are read in parts."
+            f"solver={settings.solver!r} needs all rows in memory: pass arrays, or use solver='nystrom', 'falkon', "
+            "'random_features' or 'primal' for rows that are read in parts."
         )
     return settings.solver
 

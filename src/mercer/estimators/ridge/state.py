@@ -40,12 +40,15 @@ from mercer.files.kinds import ANY_TABLE, FLAG, Several, Table, number, one_of, 
 from mercer.functions.basis import Centres, Features
 from mercer.functions.fourier import FourierFeatures
 from mercer.functions.sums import FeatureSum, KernelSum
-from mercer.kernels import from_dict, to_dict
+from mercer.kernels import Kernel, from_dict, to_dict
+from mercer.kernels.explicit import ExplicitFeatures
 from mercer.kernels.serialize import from_dict_at
 from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
 
 if TYPE_CHECKING:
     from mercer.estimators.ridge.kernel_ridge import KernelRidge
+
+MOST_COLUMNS = 2**20
 
 RIDGE = Table(
     POINTS
@@ -59,6 +62,7 @@ RIDGE = Table(
         "seen": SEEN,
         "criterion": one_of(None, "loo", "gcv"),
         "tuning": optional(TUNING),
+        "columns": optional(whole(1)),
     }
 )
 
@@ -66,7 +70,7 @@ RIDGE = Table(
 def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain data and arrays from which `ridge_from_state` makes an equal model."""
     path, function, sample = fit.path, fit.function, fit.sample
-    points = function.centres if isinstance(function, KernelSum) else Points([])
+    points = function.centres if isinstance(function, KernelSum) else Points([]) if sample is None else sample.rows
     meta = {
         "params": checked_params(model),
         "kernel": to_dict(fit.plan.kernel),
@@ -79,6 +83,7 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
         "objects": plain_objects(points),
         "criterion": None if path is None else path.criterion,
         "tuning": None if fit.tuning is None else plain_tuning(fit.tuning),
+        "columns": getattr(function.features, "n_columns", None) if isinstance(function, FeatureSum) else None,
     }
     if not isinstance(model.landmarks, str):
         meta["params"]["landmarks"] = GIVEN
@@ -112,11 +117,10 @@ def ridge_from_state(
         raise ModelFileError(f"the report is of the solver {report.solver!r:.60}, not {solver!r}")
     path = read_path(meta["criterion"], arrays, seen.n_targets)
     loo = float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
-    basis, d = _basis(meta, arrays)
-    kernel = basis.kernel if isinstance(basis, Centres) else from_dict(meta["kernel"])
+    basis, kernel, points, d = _basis(meta, arrays)
     sample = None
-    if traits_of(solver).sums_of == "rows" and isinstance(basis, Centres):
-        sample = read_training_data(basis.points, seen, seen.n_targets, arrays)
+    if points is not None and traits_of(solver).keeps_rows:
+        sample = read_training_data(points, seen, seen.n_targets, arrays)
         sample = replace(sample, square=kernel.domain == "matrix")
     if path is not None and loo is None and sample is not None and not traits_of(solver).stops_early:
         raise ModelFileError("array 'loo' is missing")
@@ -137,14 +141,35 @@ def ridge_from_state(
 # In
 
 
-def _basis(meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[Centres | Features, int | None]:
-    """What the function is a sum of, and the number of the columns of X."""
+def _basis(
+    meta: dict[str, Any], arrays: dict[str, Tensor]
+) -> tuple[Centres | Features, Kernel, Points | None, int | None]:
+    """What the function is a sum of, the kernel, its points, and the number of the columns of X."""
     if meta["solver"] == "random_features":
-        features = FourierFeatures.from_arrays(arrays)
-        return Features(features), features.frequencies.shape[1]
+        drawn = FourierFeatures.from_arrays(arrays)
+        return Features(drawn), from_dict(meta["kernel"]), None, drawn.frequencies.shape[1]
+    if meta["solver"] == "primal" and "X" not in arrays:
+        kernel, d = from_dict(meta["kernel"]), _columns(meta)
+        return Features(_own(kernel, Points(torch.zeros(1, d, dtype=torch.float64)), arrays)), kernel, None, d
     points = read_points(meta, arrays)
     kernel = from_dict_at(meta["kernel"], points)
-    return Centres(kernel, points), points.values.shape[1] if points.is_tensor else None
+    if meta["solver"] == "primal":
+        return Features(_own(kernel, points, arrays)), kernel, points, points.values.shape[1]
+    return Centres(kernel, points), kernel, points, points.values.shape[1] if points.is_tensor else None
+
+
+def _columns(meta: dict[str, Any]) -> int:
+    columns = meta["columns"]
+    if columns is None or columns > MOST_COLUMNS:
+        raise ModelFileError(f"columns is {columns!r}, expected their number")
+    return int(columns)
+
+
+def _own(kernel: Kernel, points: Points, arrays: dict[str, Tensor]) -> ExplicitFeatures:
+    features = ExplicitFeatures.of(kernel, points, len(arrays["coef"]) if "coef" in arrays else 0)
+    if features is None:
+        raise ModelFileError(f"the kernel {kernel!r:.60} does not have the features of the coefficients")
+    return features
 
 
 def _alpha(meta: dict[str, Any], n_targets: int) -> float | Tensor:
