@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from mercer import KernelRidge, load
 from mercer.core.errors import InputError
@@ -16,7 +17,7 @@ Y = np.stack([X @ RNG.normal(size=4) + 5.0, X[:, 0] * X[:, 1]], axis=1) + 0.3 * 
 W = RNG.integers(0, 3, 60).astype(float)
 NEW = RNG.normal(size=(9, 4))
 
-KERNELS = [Linear(), Polynomial(degree=2, scale=0.5), FeatureMap(np.sin) + 0.5]
+KERNELS = [Linear(), Polynomial(degree=2, scale=0.5), FeatureMap(torch.sin) + 0.5]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
@@ -24,7 +25,7 @@ KERNELS = [Linear(), Polynomial(degree=2, scale=0.5), FeatureMap(np.sin) + 0.5]
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("alpha", [0.3, [0.1, 2.0], "loo", "gcv", 0.0], ids=str)
 def test_it_is_the_fit_of_the_full_system(kernel, weights, intercept, alpha) -> None:
-    options = {"alpha": alpha, "fit_intercept": intercept}
+    options = {"alpha": alpha, "alphas": [1e-3, 0.03, 1.0, 30.0], "fit_intercept": intercept}
     primal = KernelRidge(kernel, **options).fit(X, Y, weights)
     dual = KernelRidge(kernel, solver="eigh", **options).fit(X, Y, weights)
     assert primal.solver_report_.solver == "primal"

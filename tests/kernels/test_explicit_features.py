@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
@@ -26,7 +25,7 @@ FINITE = [
     (k.Linear() ** 3, 10),
     ((lambda rows: rows[:, 0]) * k.Linear(), 3),
     (k.Subspace(k.Linear(), [0, 2]) + k.Subspace(k.Polynomial(degree=2), [1]), 5),
-    (k.FeatureMap(np.cos), 3),
+    (k.FeatureMap(torch.cos), 3),
     (k.FeatureMap(torch.sin, [[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 1.0]]), 3),
 ]
 

@@ -36,7 +36,7 @@ from mercer.estimators.common.tuning_state import TUNING, plain_tuning, read_tun
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.plan import RidgePlan, place_of
 from mercer.estimators.ridge.settings import RidgeSettings
-from mercer.files.kinds import ANY_TABLE, FLAG, Several, Table, number, one_of, optional
+from mercer.files.kinds import ANY_TABLE, FLAG, Several, Table, number, one_of, optional, whole
 from mercer.functions.basis import Centres, Features
 from mercer.functions.fourier import FourierFeatures
 from mercer.functions.sums import FeatureSum, KernelSum
