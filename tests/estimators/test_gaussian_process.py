@@ -18,7 +18,8 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Brownian, Constant, Gaussian, Linear, Matern, Spectrum, Subspace, WhiteNoise
 from mercer.plots.places import line_over
-from mercer.processes.calibration import JUDGED, contradicted, credible_width, half_width
+from mercer.processes.calibration import contradicted, credible_width, half_width
+from mercer.processes.dials import JUDGED
 from mercer.processes.posterior_kernel import PosteriorKernel
 from mercer.testing import check_kernel
 
@@ -209,7 +210,7 @@ def test_an_observation_has_the_noise_that_the_function_has_not():
 def test_tiles_do_not_change_the_variance(monkeypatch):
     model = fixed().fit(X, y)
     whole = model.predict(NEW, return_std=True)[1]
-    monkeypatch.setattr("mercer.processes.posterior.LARGEST_TILE", 8 * 4 * len(y) * 2)
+    monkeypatch.setattr("mercer.processes.posterior.CROSS_TILE", 8 * 4 * len(y) * 2)
     np.testing.assert_allclose(model.predict(NEW, return_std=True)[1], whole, rtol=1e-12)
 
 

@@ -117,7 +117,7 @@ def test_probabilities_do_not_depend_on_the_other_rows(iris, monkeypatch):
         whole = model.predict_proba(rows)
         np.testing.assert_allclose(model.predict_proba(rows[3:5]), whole[3:5], atol=1e-12)
         with monkeypatch.context() as patch:
-            patch.setattr("mercer.processes.posterior.LARGEST_TILE", 8 * len(rows) * 20)
+            patch.setattr("mercer.processes.posterior.CROSS_TILE", 8 * len(rows) * 20)
             np.testing.assert_allclose(model.predict_proba(rows), whole, atol=1e-12)
 
 

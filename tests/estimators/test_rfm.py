@@ -13,9 +13,10 @@ import mercer
 from mercer import KernelRidge, RFMClassifier, RFMRegressor
 from mercer.core.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.estimators.rfm import fit as fitting
+from mercer.features.dials import STEP_RIDGE
 from mercer.features.gradients import gradient_products, values_and_slopes
 from mercer.features.lens import Lens
-from mercer.features.recursive import STEP_RIDGE, rounds
+from mercer.features.recursive import rounds
 from mercer.kernels import ExponentialPower, Gaussian, Laplace, Matern
 from mercer.rows import ArrayRows
 

@@ -32,8 +32,9 @@ from mercer.kernels import (
     kernel_from_name,
     to_dict,
 )
+from mercer.kernels.dials import MAX_DEPTH, MAX_ENTRIES
 from mercer.kernels.registry import NAMED
-from mercer.kernels.serialize import MAX_DEPTH, MAX_ENTRIES, SAVED
+from mercer.kernels.serialize import SAVED
 from mercer.testing import check_kernel
 from mercer.testing.examples import EXAMPLES
 

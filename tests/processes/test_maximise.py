@@ -9,7 +9,8 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Gaussian, Matern
 from mercer.operators.placement import Placement
 from mercer.processes import ExactEvidence, Hyperparameters, LogNormal, Observations, as_mean, maximise
-from mercer.processes.maximise import FIRST_STEPS, Ascent, random_starts
+from mercer.processes.dials import FIRST_STEPS
+from mercer.processes.maximise import Ascent, random_starts
 
 PLACE = Placement(torch.device("cpu"), torch.float64)
 rng = np.random.default_rng(1)

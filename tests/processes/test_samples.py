@@ -97,7 +97,7 @@ def test_functions_are_differentiable(fitted):
 def test_parts_do_not_change_a_function(monkeypatch):
     functions = model(KERNELS["matern"]).fit(X, y).sample_functions(2)
     whole = functions(NEW)
-    monkeypatch.setattr("mercer.processes.pathwise.LARGEST_TILE", 2 * 8 * 4096)
+    monkeypatch.setattr("mercer.processes.pathwise.FEATURE_TILE", 2 * 8 * 4096)
     np.testing.assert_allclose(functions(NEW), whole, atol=1e-12)
 
 

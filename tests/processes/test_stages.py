@@ -10,8 +10,9 @@ from mercer.core.arrays import Points
 from mercer.kernels import Matern
 from mercer.operators.placement import Placement
 from mercer.processes import ExactEvidence, Hyperparameters, Observations, as_mean, maximise
+from mercer.processes.dials import LEAST_NOISE, LONGEST
 from mercer.processes.methods import Exact
-from mercer.processes.stages import LEAST_NOISE, LONGEST, learn, next_start, with_neighbours
+from mercer.processes.stages import learn, next_start, with_neighbours
 
 PLACE = Placement(torch.device("cpu"), torch.float64)
 rng = np.random.default_rng(0)

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-
-STRIP_NUMBERS = 2**22
+from mercer.features.dials import STRIP_NUMBERS
 
 
 class FeatureMapping(Protocol):

@@ -12,10 +12,9 @@ from torch import Tensor
 from mercer.core.arrays import Points, check_finite
 from mercer.core.blocks import new_matrix
 from mercer.core.errors import InputError
+from mercer.features.dials import NETWORK_CACHE_NUMBERS
 from mercer.kernels.activations import FUNCTIONS, checked_activation
 from mercer.kernels.pair import vectors
-
-CACHE_NUMBERS = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ class NetworkMap:
             raise InputError(f"X has {x.shape[1]} columns but the features are of {self.weights.shape[1]}.")
         sigma, W, b = activation_function(self.activation), self.weights.to(x), self.biases.to(x)
         out = new_matrix(len(x), len(W), x.dtype, x.device)
-        step = max(1, CACHE_NUMBERS // len(W))
+        step = max(1, NETWORK_CACHE_NUMBERS // len(W))
         for start in range(0, len(x), step):
             inner = torch.addmm(b, x[start : start + step], W.T)
             values = torch.as_tensor(sigma(inner))

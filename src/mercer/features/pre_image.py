@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from mercer.features.dials import TINY
 from mercer.features.principal import KernelProjection
 from mercer.kernels.pair import vectors
-
-TINY = 1e-10
 
 
 def fixed_point_pre_images(

@@ -13,20 +13,13 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.memory import require, resolve_budget
 from mercer.core.results import SolverReport
+from mercer.features.dials import ALL_MATRICES, FEW_MATRICES, PART_NUMBERS, ZERO
 from mercer.features.nystrom import NystromMap
 from mercer.kernels.base import Kernel
 from mercer.operators import Centred, Stored, gram
 from mercer.solvers.decompose import eigh
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.top_eigenpairs import top_eigenpairs
-
-ZERO = 1e-12
-"""Eigenvalues up to this share of the largest count as zero."""
-PART_NUMBERS = 2**22
-
-
-FEW_MATRICES, ALL_MATRICES = 2.5, 7
-"""Matrices of n x n numbers that are stored for a few directions, and for all of them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from mercer.features.dials import STEP_RIDGE
 from mercer.features.gradients import gradient_products, values_and_slopes, values_at
 from mercer.features.lens import Lens
 from mercer.kernels import Kernel
 from mercer.solvers.factor import factorise
-
-STEP_RIDGE = 1e-3
-"""The ridge, for a kernel of size one, of the regressions whose gradients are averaged: small, as they have to show
-directions and not to predict."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,8 @@ from mercer.core.arrays import Points
 from mercer.core.blocks import new_matrix
 from mercer.core.errors import InputError
 from mercer.core.memory import readable, require, resolve_budget
+from mercer.features.dials import TAYLOR_CACHE_NUMBERS
 from mercer.kernels.pair import vectors
-
-CACHE_NUMBERS = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ class TaylorMap:
         advice = f"Use a lower degree: there are {self.n_features:,} monomials for each row."
         require(needed, resolve_budget(None, x.device), f"{readable(needed)} of Taylor features", advice)
         out = new_matrix(len(x), self.n_features, x.dtype, x.device)
-        step = max(1, CACHE_NUMBERS // self.n_features)
+        step = max(1, TAYLOR_CACHE_NUMBERS // self.n_features)
         table = [(a.to(x.device), b.to(x.device)) for a, b in self._steps()]
         root = self.exponents.to(torch.float64).add_(1.0).lgamma().sum(1).mul_(-0.5).exp_().to(x.device)
         for start in range(0, len(x), step):

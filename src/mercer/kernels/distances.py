@@ -8,20 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-FOLD_RADIUS = 25.0
-"""Largest squared radius of centred, scaled data for which a float32 product keeps 2e-6."""
-
-NEAR = {torch.float32: 1e-3, torch.float64: 1e-6}
-"""Squared distances below this share of the squared radius are taken again from differences."""
-
-MEND_RADIUS = 1e4
-"""Above this squared radius a float64 product is not trusted for near pairs of any kernel."""
-
-ROOM = 1e-8
-"""Share of the largest number that squared distances may have: it leaves room for formulas that go on with them."""
-
-DIFFERENCES, FEATURES_AT_ONCE = 2**24, 8
-"""Differences that are stored at a time on a GPU for L1 distances, and the features they are of."""
+from mercer.kernels.dials import DIFFERENCES, FEATURES_AT_ONCE, FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM
 
 
 def squared_distances(x: Tensor, z: Tensor, *, exact: bool) -> Tensor:

@@ -16,13 +16,9 @@ from scipy.special import roots_hermitenorm
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.kernels.dials import MISSING, NODES, TERMS
 from mercer.kernels.directions import Variance
 from mercer.kernels.pair import call_on_rows, function_name
-
-TERMS = 32
-NODES = 160
-MISSING = 1e-2
-"""Share of E phi^2 that the terms may leave out before a kernel is refused."""
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,10 @@ from torch import Tensor
 from mercer.core.arrays import Points, Warp, check_finite
 from mercer.core.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.dials import LARGEST, MAX_ROWS, NEVER_COUNTS
 from mercer.kernels.pair import vectors
 from mercer.kernels.parameters import AUTO
 from mercer.kernels.spread import column_spreads
-
-MAX_ROWS = 2000
-
-NEVER_COUNTS = 1e10
-"""Times its value: the length scale of a constant column. New values as far away hardly change the kernel."""
-LARGEST = 1e300
 
 
 def resolve(

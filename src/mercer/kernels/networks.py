@@ -12,8 +12,9 @@ from mercer.core.errors import InputError
 from mercer.formula.maths import power, sqrt, where
 from mercer.kernels.activations import BOUNDED, Function, PiecewiseLinear, Smooth, checked_activation, known
 from mercer.kernels.base import Kernel
+from mercer.kernels.dials import TERMS
 from mercer.kernels.directions import Turn, Variance, turn_between, turn_of
-from mercer.kernels.hermite import TERMS, Coefficient, LayerVariance
+from mercer.kernels.hermite import Coefficient, LayerVariance
 from mercer.kernels.inner import needed
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import parameter

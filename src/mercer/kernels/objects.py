@@ -15,11 +15,9 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.algebra import need_function
 from mercer.kernels.base import Kernel
+from mercer.kernels.dials import SYMMETRIC
 from mercer.kernels.pair import DensePair, Pair, function_name, vectors
 from mercer.kernels.registry import register
-
-SYMMETRIC = 1e-6
-"""Largest difference of mirrored entries, relative to the largest: matrices may have been made in float32."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

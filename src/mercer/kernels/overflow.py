@@ -6,11 +6,9 @@ import torch
 
 from mercer.core.arrays import Points, checked_values
 from mercer.kernels.base import Kernel
+from mercer.kernels.dials import CHECKED_ROWS
 from mercer.kernels.objects import is_unproven
 from mercer.kernels.pair import DiagonalPair
-
-CHECKED_ROWS = 2**12
-"""Rows whose kernel values are looked at together."""
 
 
 def check_kernel_values(kernel: Kernel, rows: Points, first: int = 0) -> None:

@@ -12,12 +12,9 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MercerError, ModelFileError
 from mercer.kernels.base import Kernel
+from mercer.kernels.dials import MAX_DEPTH, MAX_ENTRIES, SERIALIZE_SMALLEST
 from mercer.kernels.pair import DensePair, DiagonalPair
 from mercer.kernels.registry import SAVED
-
-MAX_DEPTH = 150
-MAX_ENTRIES = 100_000
-SMALLEST = 1e-300
 
 
 def to_dict(kernel: Kernel) -> dict[str, Any]:
@@ -131,7 +128,7 @@ def _value(value: Any, where: str, depth: int) -> Any:
         return tuple(_value(entry, where, depth) for entry in value)
     if isinstance(value, str):
         return math.inf if value == "inf" else value
-    if isinstance(value, float) and 0 < abs(value) < SMALLEST:
+    if isinstance(value, float) and 0 < abs(value) < SERIALIZE_SMALLEST:
         raise ModelFileError(f"{where} in the model file is {value}, too small for float64 to compute with.")
     if isinstance(value, bool | int | float):
         return value

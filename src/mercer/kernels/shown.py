@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.dials import MANY
 from mercer.kernels.parameters import AUTO
-
-MANY = 6
-"""More numbers than this are shown by their range."""
 
 
 def kernel_text(kernel: Kernel, asked: Kernel | None = None) -> str:

@@ -13,16 +13,10 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.kernels.dials import LARGEST_LOG, LARGEST_RATE, SOBOL_STEP, SPECTRAL_SMALLEST
 from mercer.kernels.pair import LengthScale, as_scale
 
 Frequencies = Callable[["Draws"], Tensor]
-
-SMALLEST = 1e-300
-LARGEST_LOG = 690.0
-LARGEST_RATE = 1e15
-"""Bounds that keep every frequency finite; beyond them a cosine is noise at any distance a float can hold."""
-SOBOL_STEP = 2.0**-30
-"""Points of a Sobol sequence are multiples of it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ class Draws:
     def gamma(self, shape: float) -> Tensor:
         r"""Gamma numbers of scale one, :math:`E e^{-sG} = (1 + s)^{-\text{shape}}`."""
         values = torch.from_numpy(scipy.special.gammaincinv(float(shape), self.uniform().numpy()))
-        return values.clamp(min=SMALLEST)
+        return values.clamp(min=SPECTRAL_SMALLEST)
 
     def stable(self, index: float) -> Tensor:
         r"""Positive stable numbers, :math:`E e^{-sS} = e^{-s^a}` for an index 0 < a <= 1.
@@ -59,8 +53,8 @@ class Draws:
         References: Kanter, *Stable densities under change of scale and total variation inequalities*, 1975.
         """
         a = float(index)
-        angle = (math.pi * self.uniform()).clamp(min=SMALLEST)
-        waiting = (-torch.log1p(-self.uniform())).clamp(min=SMALLEST)
+        angle = (math.pi * self.uniform()).clamp(min=SPECTRAL_SMALLEST)
+        waiting = (-torch.log1p(-self.uniform())).clamp(min=SPECTRAL_SMALLEST)
         if a == 1.0:
             return torch.ones_like(angle)
         log = torch.sin(a * angle).log() - torch.sin(angle).log() / a

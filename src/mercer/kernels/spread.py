@@ -8,20 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.kernels.dials import BISECTIONS, MOST_GAPS, NORMAL_GAP, ROUNDING, SAME
+
 Array = NDArray[np.float64]
-
-MOST_GAPS = 3.0
-"""Times the typical gap: the largest spread. Of normal, uniform and binary columns the deviation is 1.05, .99 and .71
-times the typical gap, so that only far outliers are cut."""
-
-NORMAL_GAP = 0.9538725524
-"""The median gap of a normal sample of deviation one: the third quartile times the root of two."""
-
-BISECTIONS = 48
-SAME = 1e-12
-"""Values closer than this share of the range of their column are equal."""
-
-ROUNDING = 1e-10
 
 
 def column_spreads(values: Array, weights: Array, some: Array, some_weights: Array) -> Array:

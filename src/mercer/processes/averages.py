@@ -8,16 +8,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from mercer.processes.dials import LARGEST_BATCH, NARROW, POINTS, SPACING
 from mercer.solvers.decompose import eigh
-
-NARROW = 1.0
-"""Below this deviation a sigmoid is averaged along the normal density, above it along the logistic one."""
-SPACING = 1 / 3
-"""Of the trapezoidal rule."""
-POINTS = 1024
-"""Points of the sequence for several classes; each is used with both signs."""
-LARGEST_BATCH = {"cpu": 2**17, "cuda": 2**23}
-"""Points that are averaged at a time, over all rows: on a CPU what its caches hold."""
 
 
 def mean_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:

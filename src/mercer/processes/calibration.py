@@ -10,15 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from mercer.core.errors import InputError
-
-LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-JUDGED = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Levels of the intervals that decide whether a process is believed."""
-TOO_FAR = 0.4
-"""By so large a part of the promised share inside or outside, whichever is less, intervals may be wrong."""
-ERRORS, FEWEST_ROWS = 4.0, 20
-"""Standard errors beyond which a share is not chance, and rows that it takes to say so."""
-ROUNDING = 1e-9
+from mercer.processes.dials import ERRORS, FEWEST_ROWS, JUDGED, LEVELS, ROUNDING, TOO_FAR
 
 
 def half_width(level: Any) -> Any:

@@ -8,16 +8,12 @@ from dataclasses import dataclass
 import torch
 
 from mercer.operators.placement import Placement
+from mercer.processes.dials import MEAN_NEARBY, ROWS
 from mercer.processes.evidence import ExactEvidence
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.maximise import Ascent
 from mercer.processes.means import ConstantMean, LinearMean, Mean
 from mercer.processes.observations import Observations
-
-ROWS = 1000
-"""That decide, which an exact evidence handles in no time."""
-NEARBY = 1e-5
-"""The relative change of the evidence at which an ascent ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +69,10 @@ def choose_mean(
     sloped = Ascent(ExactEvidence(some, hyperparameters, line, place))
     flat(hyperparameters.start)
     if learn:
-        flat.run(hyperparameters.start, max_iter, NEARBY)
+        flat.run(hyperparameters.start, max_iter, MEAN_NEARBY)
     sloped(flat.theta)
     if learn:
-        sloped.run(flat.theta, max_iter, NEARBY)
+        sloped.run(flat.theta, max_iter, MEAN_NEARBY)
     gain, needed = sloped.total - flat.total, 0.5 * d * data.n_targets * math.log(n)
     reason = f"a line adds {gain:.4g} to the log likelihood of {n:,} rows and has to add {needed:.4g}"
     return MeanChoice(line if gain > needed else ConstantMean(), reason)

@@ -6,11 +6,9 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.processes.dials import SELDOM
 from mercer.processes.observations import Observations
 from mercer.solvers.landmarks import row_keys
-
-SELDOM = 0.1
-"""Rows with equal X differ in Y less often than this share of what rows with other X do: they are copies."""
 
 
 def without_copies(data: Observations) -> Observations:

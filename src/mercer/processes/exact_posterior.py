@@ -16,19 +16,12 @@ from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.processes.copies import copied
+from mercer.processes.dials import ALONE, EXACT_POSTERIOR_TOLERANCE, REFINEMENTS, SHOWN
 from mercer.processes.exact import covariance, covariance_factor
 from mercer.processes.means import Centring, FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
 from mercer.solvers.factor import Factor
-
-REFINEMENTS = 3
-ALONE = 1e-10
-"""Share of a row in its own weight below which it alone decides a coefficient of the mean."""
-SHOWN = 5
-"""Rows of leave-one-out that are printed."""
-TOLERANCE = 1e-6
-"""Largest relative residual of weights that are called found."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,11 +109,11 @@ class ExactPosterior(Posterior):
         words = [reason]
         if factor.jitter:
             words.append("the covariance of the data is singular to rounding, so jitter was added")
-        if residual > TOLERANCE:
+        if residual > EXACT_POSTERIOR_TOLERANCE:
             words.append("the data cannot be explained without more noise")
         report = SolverReport(
             solver="cholesky",
-            converged=residual <= TOLERANCE,
+            converged=residual <= EXACT_POSTERIOR_TOLERANCE,
             residual=residual,
             iterations=steps,
             seconds=time.perf_counter() - started,

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Kernel
+from mercer.processes.dials import FACTOR_REACH
 
 NOISE = "noise"
 """What the variance of the noise is called among the paths of kernel parameters."""
 
-FACTOR_REACH = 1e5
 REACH = {"": (1e-3, 1e3), "length_scale": (1e-3, 1e5), "factor": (1 / FACTOR_REACH, FACTOR_REACH)}
 """Multiples of its start between which a parameter of that name may move, "" for all others.
 

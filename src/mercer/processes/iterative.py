@@ -12,11 +12,12 @@ from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
+from mercer.processes.dials import PREDICTION_TOLERANCE
 from mercer.processes.evidence import Evidence
 from mercer.processes.exact_posterior import ExactPosterior
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.iterative_evidence import IterativeEvidence
-from mercer.processes.iterative_posterior import TOLERANCE, IterativePosterior, solver_budget
+from mercer.processes.iterative_posterior import IterativePosterior, solver_budget
 from mercer.processes.means import FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
@@ -84,4 +85,4 @@ class Iterative:
 
     @property
     def _solver(self) -> PCG:
-        return PCG(tol=TOLERANCE, seed=self.seed, memory_budget=solver_budget(self.place))
+        return PCG(tol=PREDICTION_TOLERANCE, seed=self.seed, memory_budget=solver_budget(self.place))

@@ -14,6 +14,7 @@ from mercer.core.errors import MemoryBudgetError, MercerError
 from mercer.core.memory import resolve_budget
 from mercer.operators.placement import Placement
 from mercer.operators.pull_back import pull_back
+from mercer.processes.dials import GRADIENT_PROBES, TRAINING_TOLERANCE
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
@@ -21,9 +22,6 @@ from mercer.processes.unit_noise import UnitNoise
 from mercer.solvers.pcg import automatic_rank
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.preconditioners import preconditioner_at
-
-PROBES = 8
-TOLERANCE = 1e-2
 
 
 class IterativeEvidence:
@@ -67,8 +65,8 @@ class IterativeEvidence:
         mean: Mean,
         place: Placement,
         *,
-        probes: int = PROBES,
-        tol: float = TOLERANCE,
+        probes: int = GRADIENT_PROBES,
+        tol: float = TRAINING_TOLERANCE,
         rank: int | None = None,
         seed: int = 0,
     ) -> None:

@@ -12,24 +12,20 @@ from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
-from mercer.processes.iterative_evidence import PROBES
-from mercer.processes.iterative_evidence import TOLERANCE as TRAINED_TO
+from mercer.processes.dials import (
+    COLUMNS,
+    GRADIENT_PROBES,
+    HOPELESS,
+    PREDICTION_TOLERANCE,
+    SOLVER_SHARE,
+    TRAINING_TOLERANCE,
+)
 from mercer.processes.means import Centring, FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
 from mercer.processes.unit_noise import UnitNoise
 from mercer.solvers.pcg import PCG, PreparedPCG
 from mercer.solvers.preconditioners import LowRank
-
-TOLERANCE = 1e-4
-HOPELESS = 1e-2
-"""A relative residual above this says that products are too coarse for the system."""
-COLUMNS = 64
-"""Right-hand sides that share a product."""
-
-
-SOLVER_SHARE = 0.5
-"""Of the memory budget, for the solver; the rest is for the right-hand sides."""
 
 
 def solver_budget(place: Placement) -> int:
@@ -88,7 +84,7 @@ class IterativePosterior(Posterior):
         reason: str = "",
     ) -> IterativePosterior:
         """The process with that kernel, noise and mean, given the data."""
-        solver = PCG(tol=TOLERANCE, memory_budget=solver_budget(place)) if solver is None else solver
+        solver = PCG(tol=PREDICTION_TOLERANCE, memory_budget=solver_budget(place)) if solver is None else solver
         centring = Centring.of(mean, data.X, data.Y)
         rhs = centring.right_hand_sides
         empty = FittedMean(mean, data.Y.new_zeros(centring.H.shape[1], data.n_targets))
@@ -138,8 +134,8 @@ class IterativePosterior(Posterior):
         P, (n, t) = prepared.preconditioner, self.data.Y.shape
         assert isinstance(P, LowRank)
         generator = torch.Generator().manual_seed(self.solver.seed)
-        normal = torch.randn(n + P.F.shape[1], PROBES, dtype=torch.float64, generator=generator).to(P.F.device)
-        found = system.krylov(P, P.root(normal, 1.0), TRAINED_TO)
+        normal = torch.randn(n + P.F.shape[1], GRADIENT_PROBES, dtype=torch.float64, generator=generator).to(P.F.device)
+        found = system.krylov(P, P.root(normal, 1.0), TRAINING_TOLERANCE)
         residuals = self.data.Y - self.mean_function(self.data.X).to(self.data.Y)
         fit = float((residuals * self.weights.to(residuals)).sum())
         return -0.5 * fit - 0.5 * t * (system.log_det(P, found.logs) + n * math.log(2.0 * math.pi))

@@ -15,16 +15,10 @@ from mercer.kernels import Kernel
 from mercer.losses import Logistic, Multinomial
 from mercer.operators.placement import Placement
 from mercer.processes.curvature import Curvature, LogisticCurvature, SoftmaxCurvature
+from mercer.processes.dials import LAPLACE_STEPS, LAPLACE_TOLERANCE, MOST_HALVINGS, ROUGH_TOLERANCE
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.observations import Observations
 from mercer.processes.prior_matrix import PriorMatrix
-
-TOLERANCE = 1e-12
-"""Of the mode: how far its weights may be from the slopes of the labels, which are between -1 and 1."""
-ROUGH_TOLERANCE = 1e-6
-"""What is enough where rounding allows no better."""
-MOST_STEPS = 100
-MOST_HALVINGS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +114,7 @@ def find_mode(K: Tensor, labels: Labels, start: Tensor | None = None) -> Mode:
         before, residual = residual, float((slope - a).abs().max())
         curvature = labels.curvature(K, f)
         stuck = residual <= ROUGH_TOLERANCE and residual > 0.5 * before
-        if residual <= TOLERANCE or stuck or steps == MOST_STEPS:
+        if residual <= LAPLACE_TOLERANCE or stuck or steps == LAPLACE_STEPS:
             break
         step = curvature.solve(curvature.weigh(f) + slope) - a
         along = K @ step

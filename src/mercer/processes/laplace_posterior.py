@@ -18,13 +18,10 @@ from mercer.operators.placement import Placement
 from mercer.operators.pull_back import TILE_NUMBERS
 from mercer.processes.averages import mean_sigmoid, mean_softmax
 from mercer.processes.curvature import Curvature
+from mercer.processes.dials import AVERAGED_ROWS, TILES
 from mercer.processes.laplace import Labels, find_mode, prior_covariance
-from mercer.processes.methods import TILES
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import tiles_of
-
-AVERAGED_ROWS = 1024
-"""Points whose probabilities are averaged at a time."""
 
 
 class LaplacePosterior:

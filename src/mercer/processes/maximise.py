@@ -10,27 +10,21 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.processes.dials import (
+    EVALUATIONS,
+    FAILED,
+    FIRST_STEPS,
+    MARGIN,
+    SCREENING_GAIN,
+    SMALLEST_GAIN,
+    STOPPED,
+    WALL,
+)
 from mercer.processes.evidence import Evidence
 from mercer.processes.hyperparameters import Hyperparameters
 
-FEW_ROWS = 500
-"""Rows on which starts are screened."""
 SPREAD = {"length_scale": np.log(10.0), "noise": np.log(100.0)}
 """Restarts draw logs this far either way from the start; other parameters by a factor of three."""
-EVALUATIONS = 2  # of the likelihood, at most, for each iteration
-SMALLEST_GAIN = 1e-7  # of the log likelihood, relative, in one iteration
-SCREENING_GAIN = 1e-6  # the same on few rows
-FIRST_STEPS = 5
-"""Iterations from a start near the end that are made at least."""
-STOPPED = 99  # what SciPy calls the status of an ascent that the callback ended
-MARGIN = 3.0
-"""By which the end of a random start must be more likely, in nats: a Bayes factor of twenty."""
-FAILED = 1e25
-"""Stands for minus the likelihood where that cannot be computed, and nothing is known to compare with."""
-WALL = 10.0
-"""Times the size of the best value: how much worse a point counts that cannot be computed, once there is one that can.
-From a much larger number a line search would conclude that no step at all is short enough.
-"""
 
 Progress = Callable[[int, float], None]
 

@@ -14,12 +14,8 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.pair import row_values, vectors
+from mercer.processes.dials import NEGLIGIBLE
 from mercer.solvers.decompose import pinv
-
-NEGLIGIBLE = 1e-12
-"""Eigenvalues of the scaled normal equations below this share of the largest stand for no direction at all, and
-deviations of a column below this share of its values for a constant.
-"""
 
 NORMAL = "The normal matrix of the mean function"
 

@@ -14,11 +14,11 @@ from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.operators.pull_back import TILE_NUMBERS
+from mercer.processes.dials import EVALUATION, SMALLEST_GAIN, TILES
 from mercer.processes.evidence import Evidence, ExactEvidence
 from mercer.processes.exact_posterior import ExactPosterior
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.iterative import Iterative
-from mercer.processes.maximise import SMALLEST_GAIN
 from mercer.processes.means import FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
@@ -105,14 +105,6 @@ METHODS: dict[str, Callable[[Placement, MethodOptions], Method]] = {
     "sgpr": lambda place, options: Sparse(place, options.n_landmarks, options.seed),
 }
 """The methods by name."""
-
-
-TILES = 16
-"""Tiles that the gradient of a kernel holds at a time, for a formula of usual length."""
-
-
-EVALUATION = 3 * 2**19
-"""Numbers in the tiles in which a Gram matrix is evaluated."""
 
 
 def dense_bytes(n: int, taught: int) -> int:

@@ -10,12 +10,10 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
+from mercer.processes.dials import FEATURE_TILE
 from mercer.processes.means import FittedMean
 from mercer.processes.posterior import Posterior
 from mercer.processes.prior_functions import PriorFunctions
-
-LARGEST_TILE = 2**27
-"""Bytes of features that are held at a time."""
 
 
 class Functions:
@@ -88,5 +86,5 @@ def in_parts(X: Points, prior: PriorFunctions) -> list[Points]:
     """X in parts whose features are not too many."""
     if len(X) == 0:
         raise InputError("X has no rows: functions need at least one point.")
-    size = max(1, LARGEST_TILE // (8 * len(prior.weights)))
+    size = max(1, FEATURE_TILE // (8 * len(prior.weights)))
     return [X.take(slice(start, start + size)) for start in range(0, len(X), size)]

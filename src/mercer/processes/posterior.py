@@ -15,27 +15,16 @@ from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair, DiagonalPair
 from mercer.operators.placement import Placement
 from mercer.operators.pull_back import TILE_NUMBERS
+from mercer.processes.dials import COPIES, CROSS_TILE, GPU_TILE, LEAST_ROWS
 from mercer.processes.means import FittedMean
 from mercer.processes.observations import Observations
-
-LARGEST_TILE = 2**28
-"""Bytes of the rows of k(X, D) that are held at a time, where the budget allows more."""
-GPU_TILE = 16
-"""Times as much on a GPU."""
-
-
-COPIES = 4
-"""Matrices of the shape of k(X, D) that are alive while a tile is explained."""
-
-LEAST_ROWS = 32
-"""Points of a tile, where their own rows fit: with fewer, triangular systems are solved column by column."""
 
 
 def tiles_of(X: Points, n: int, copies: int, held: int, place: Placement) -> Iterator[Points]:
     """X in parts for which some matrices with n columns fit the budget beside the bytes that are held already."""
     budget, row = resolve_budget(place.memory_budget, place.device), 8 * copies * n
     require(row, budget, f"the covariance of one point with {n:,} rows")
-    largest = LARGEST_TILE * (GPU_TILE if place.device.type == "cuda" else 1)
+    largest = CROSS_TILE * (GPU_TILE if place.device.type == "cuda" else 1)
     room = budget - held
     size = max(min(room // 2, largest) // row, min(LEAST_ROWS, budget // row))  # tiles of the kernel take the rest
     for start in range(0, len(X), size):

@@ -16,10 +16,7 @@ from mercer.kernels.algebra import FunctionScaled, Product, Scaled, Sum
 from mercer.kernels.inner import Linear
 from mercer.kernels.pair import row_values, vectors
 from mercer.kernels.warps import FeatureMap, Features, Subspace
-
-MOST_FACTORS = 64
-FEWEST_WAVES = 512
-"""Features of a product: at most so many of the one side, at least so many of the random ones of the other."""
+from mercer.processes.dials import FEWEST_WAVES, MOST_FACTORS
 
 FeatureFunction = Callable[[Points], Tensor]
 

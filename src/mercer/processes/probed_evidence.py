@@ -6,14 +6,13 @@ import numpy as np
 import torch
 
 from mercer.operators.placement import Placement
+from mercer.processes.dials import VALUE_PROBES
 from mercer.processes.evidence import ExactEvidence
 from mercer.processes.exact import with_noise
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Mean
 from mercer.processes.observations import Observations
 from mercer.solvers.factor import factorise
-
-PROBES = 64
 
 
 class ProbedEvidence(ExactEvidence):
@@ -45,7 +44,7 @@ class ProbedEvidence(ExactEvidence):
         mean: Mean,
         place: Placement,
         *,
-        probes: int = PROBES,
+        probes: int = VALUE_PROBES,
         seed: int = 0,
     ) -> None:
         super().__init__(data, hyperparameters, mean, place)

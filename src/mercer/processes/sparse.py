@@ -12,14 +12,12 @@ from mercer.core.errors import InputError, ModelFileError
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
+from mercer.processes.dials import SMALLEST_GAIN, SPARSE_LANDMARKS
 from mercer.processes.hyperparameters import Hyperparameters
-from mercer.processes.maximise import SMALLEST_GAIN
 from mercer.processes.means import FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.sparse_evidence import SparseEvidence, inducing_points
 from mercer.processes.sparse_posterior import SparsePosterior
-
-N_INDUCING = 500
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Sparse:
     @property
     def _count(self) -> int:
         if self.n_landmarks is None:
-            return N_INDUCING
+            return SPARSE_LANDMARKS
         if self.n_landmarks < 1:
             raise InputError(f"n_landmarks={self.n_landmarks!r}: must be an integer >= 1, or None to choose.")
         return int(self.n_landmarks)

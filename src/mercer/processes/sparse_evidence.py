@@ -16,6 +16,7 @@ from mercer.core.memory import resolve_budget
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair, DiagonalPair
 from mercer.operators.placement import Placement
+from mercer.processes.dials import BLOCK_NUMBERS, INDEPENDENT
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
@@ -23,13 +24,6 @@ from mercer.processes.unit_noise import UnitNoise
 from mercer.solvers.decompose import pinv
 from mercer.solvers.factor import cholesky, failure, independent_functions
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
-
-BLOCK_NUMBERS = {"cpu": 2**20, "cuda": 2**26}
-"""Numbers of k(Z, X) that are held at a time."""
-
-
-INDEPENDENT = 1e-12
-"""An inducing point whose value the others decide but for this share of its variance says nothing new."""
 
 
 @dataclass(frozen=True)

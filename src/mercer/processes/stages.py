@@ -7,34 +7,23 @@ import torch
 from torch import Tensor
 
 from mercer.operators.placement import Placement
+from mercer.processes.dials import (
+    FEW_ROWS,
+    FIRST_STEP,
+    LEAST_NOISE,
+    LONGEST,
+    NEIGHBOURS,
+    SEEN_NUMBERS,
+    STAGES,
+    STAGES_NEARBY,
+    WORTHWHILE,
+)
 from mercer.processes.evidence import ExactEvidence
 from mercer.processes.hyperparameters import Hyperparameters
-from mercer.processes.maximise import FEW_ROWS, Maximum, Progress, maximise
+from mercer.processes.maximise import Maximum, Progress, maximise
 from mercer.processes.means import Mean
 from mercer.processes.methods import Method
 from mercer.processes.observations import Observations
-
-STAGES = {"cpu": (1500,), "cuda": (2500, 10_000)}
-"""Rows of further stages, which an exact evidence handles in no time."""
-WORTHWHILE = 2
-"""A stage is for data of more than this many times its rows."""
-NEARBY = 1e-4
-"""The relative change of the evidence at which a stage ends."""
-NEIGHBOURS = 3
-"""Rows that come with each random row of a stage: those nearest to it. Random rows alone are too far apart to tell
-noise from a function that varies fast.
-"""
-
-FIRST_STEP = 0.1
-"""Of a stage that starts where another ended: the largest change of a log in its first step."""
-SEEN_NUMBERS = 2**26
-
-LEAST_NOISE = 1e-4
-"""Of the first start: what a stage begins with at least, since few rows can be explained with hardly any noise."""
-LONGEST = 4.0
-"""Times the median: the longest length scale of a feature that a stage begins with. Few rows make features look
-irrelevant that are not, and at a very long length scale there is no gradient that would tell.
-"""
 
 
 def learn(
@@ -67,7 +56,7 @@ def learn(
             few,
             n_restarts=n_restarts,
             max_iter=max_iter,
-            tol=NEARBY,
+            tol=STAGES_NEARBY,
             seed=seed,
             first_step=first_step,
         )

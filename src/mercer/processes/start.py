@@ -15,16 +15,7 @@ from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.kernels.columns import is_length_scale, per_column
 from mercer.kernels.names import kernel_from_name
 from mercer.kernels.pair import DiagonalPair
-
-NOISE_SHARE = 0.1
-"""Of the variance of the targets, at the start."""
-SMALLEST_NOISE, LARGEST_NOISE = 1e-6, 10.0
-"""Of the variance of the targets, while it is learned."""
-ROWS_PER_FEATURE = 4
-"""With fewer rows than this for each feature, all features share the length scale (in units of their deviations)."""
-
-LARGEST = 1e140
-"""Data beyond this or below its inverse have no variance in float64."""
+from mercer.processes.dials import LARGEST, ROWS_PER_FEATURE
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,11 @@ from mercer.core.errors import InputError
 from mercer.kernels import Kernel
 from mercer.operators import Weighted
 from mercer.operators.placement import Placement
+from mercer.processes.dials import SOLVE_STEPS
 from mercer.processes.observations import Observations
 from mercer.solvers.lanczos import Krylov, krylov
 from mercer.solvers.preconditioners import LowRank
 from mercer.solvers.products import Products
-
-MOST_STEPS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,4 +55,4 @@ class UnitNoise:
     def krylov(self, P: LowRank, B: Tensor, tol: float) -> Krylov:
         """What the Krylov spaces of S K S + I with the preconditioner P tell about B."""
         products = Products.of(self.operator)
-        return krylov(lambda V: products.matmul(V) + V, lambda R: P.inverse(R, 1.0), B, tol=tol, max_iter=MOST_STEPS)
+        return krylov(lambda V: products.matmul(V) + V, lambda R: P.inverse(R, 1.0), B, tol=tol, max_iter=SOLVE_STEPS)

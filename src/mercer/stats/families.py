@@ -13,7 +13,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Gaussian, InverseMultiquadric, Kernel, Laplace, Spectrum, as_kernel, resolve
-from mercer.kernels.median import MAX_ROWS
+from mercer.kernels.dials import MAX_ROWS
 
 WIDTHS = 10
 """Widths of each of the two shapes of kernels."""

@@ -9,9 +9,9 @@ import torch
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.gaussian.labels_plan import LabelsPlan
 from mercer.processes import Maximum, Observations, maximise
+from mercer.processes.dials import FEW_ROWS
 from mercer.processes.laplace import LaplaceEvidence
 from mercer.processes.laplace_posterior import LaplacePosterior
-from mercer.processes.maximise import FEW_ROWS
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from mercer.estimators.gaussian.plan import LearningPlan, budget_left, place_of
 from mercer.estimators.gaussian.settings import LearningSettings
 from mercer.kernels.overflow import check_kernel_values
 from mercer.processes import Hyperparameters
-from mercer.processes.hyperparameters import FACTOR_REACH
+from mercer.processes.dials import FACTOR_REACH
 from mercer.processes.laplace_posterior import check_memory
 from mercer.processes.start import Scales, start_kernel
 

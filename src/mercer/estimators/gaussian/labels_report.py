@@ -7,8 +7,9 @@ import numpy as np
 from mercer.core.report import Report, make_report
 from mercer.estimators.gaussian.labels_fit import LabelsFit
 from mercer.estimators.gaussian.learned import at_bounds, irrelevant
-from mercer.kernels.shown import MANY, kernel_text
-from mercer.processes.maximise import MARGIN
+from mercer.kernels.dials import MANY
+from mercer.kernels.shown import kernel_text
+from mercer.processes.dials import MARGIN
 
 TOO_WIDE = 1e3
 """Mean variance of latent functions for which Laplace's approximation hardly learns from labels."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.labels_fit import LabelsFit
-from mercer.kernels.shown import MANY
+from mercer.kernels.dials import MANY
 
 AnyFit = ProcessFit | LabelsFit
 

@@ -17,9 +17,10 @@ from mercer.kernels.overflow import check_kernel_values
 from mercer.operators.placement import Placement
 from mercer.processes import Hyperparameters, Observations, as_mean
 from mercer.processes.copies import rows_but_copies
+from mercer.processes.dials import LARGEST_NOISE, NOISE_SHARE, SMALLEST_NOISE
 from mercer.processes.means import Mean
 from mercer.processes.methods import METHODS, Method, MethodOptions, choose_method
-from mercer.processes.start import LARGEST_NOISE, NOISE_SHARE, SMALLEST_NOISE, Scales, start_kernel
+from mercer.processes.start import Scales, start_kernel
 
 COPY = "a copy of the rows, which the model keeps,"
 

@@ -14,10 +14,11 @@ from mercer.estimators.gaussian.settings import ProcessSettings
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.processes import as_mean
+from mercer.processes.dials import NOISE_SHARE
 from mercer.processes.means import FittedMean, ZeroMean
 from mercer.processes.pathwise import prior_values
 from mercer.processes.prior_functions import PriorFunctions
-from mercer.processes.start import NOISE_SHARE, Scales, start_kernel
+from mercer.processes.start import Scales, start_kernel
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,8 +34,9 @@ from mercer.estimators.gaussian.state import process_from_state, process_state
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
 from mercer.processes import LeaveOneOut, Maximum
-from mercer.processes.calibration import LEVELS, IntervalCalibration
+from mercer.processes.calibration import IntervalCalibration
 from mercer.processes.components import terms_of
+from mercer.processes.dials import LEVELS
 from mercer.processes.joint import joint_samples
 from mercer.processes.methods import METHODS
 from mercer.processes.pathwise import Functions, PosteriorFunctions

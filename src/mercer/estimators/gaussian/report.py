@@ -9,9 +9,9 @@ from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.learned import at_bounds, irrelevant, is_constant
 from mercer.kernels.shown import kernel_text
 from mercer.processes import ExactPosterior, Maximum
-from mercer.processes.calibration import JUDGED, contradicted, left_out_share
+from mercer.processes.calibration import contradicted, left_out_share
+from mercer.processes.dials import JUDGED, MARGIN
 from mercer.processes.evidence import noise_alone
-from mercer.processes.maximise import MARGIN
 from mercer.processes.means import ConstantMean, FunctionMean, LinearMean, ZeroMean
 
 LESS_LIKELY = 0.5

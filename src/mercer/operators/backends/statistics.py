@@ -19,7 +19,8 @@ from mercer.core.arrays import Points
 from mercer.core.threads import side_by_side
 from mercer.formula.plans import Plan
 from mercer.formula.symbols import Program, Statistic
-from mercer.kernels.distances import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM, l1_distances
+from mercer.kernels.dials import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM
+from mercer.kernels.distances import l1_distances
 from mercer.kernels.pair import as_scale, row_values, vectors
 
 CHUNK_CELLS = 2**17
