@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel, resolve
-from mercer.operators import gram
+from mercer.stats.estimates import ESTIMATES, quadratic, shuffled
 from mercer.stats.families import domain_of, given_kernels
-from mercer.stats.pair_sums import pair_sums
-from mercer.stats.rowwise import paired_values
 from mercer.stats.samples import Pooled, sample_weights
+from mercer.stats.streamed import Streamed, as_source, is_source, streamed_estimate, with_width
 
-ESTIMATORS = ("v", "u", "linear", "block", "incomplete", "cross")
-PAIRS_EACH = 10
-"""Pairs for each row that an incomplete statistic takes unless told otherwise."""
+ESTIMATORS = ("v", "u", "linear", "block", "incomplete", "cross", "features")
 
 
 def mmd(
@@ -39,6 +29,7 @@ def mmd(
     budget: int | None = None,
     random_state: Any = None,
     memory_budget: Any = None,
+    client: Any = None,
 ) -> float:
     r"""The maximum mean discrepancy of two samples, the distance of their mean embeddings,
 
@@ -51,8 +42,11 @@ def mmd(
     estimator : "v" (the distance of the weighted samples, biased), "u" (unbiased), or for many rows, all unbiased:
         "linear" (one pass over pairs of rows), "block" (the mean of "u" over blocks of `block_size` rows, by default
         the root of their number), "incomplete" (over `budget` random pairs), "cross" (one half of each sample
-        against the other).
+        against the other), "features" (by random Fourier features).
     squared : give MMD^2. Unbiased estimates of it can be negative; their root is then zero.
+    client : for sources of rows (`mercer.rows`) and Dask collections, which take all but "v" and "u": a Dask client,
+        its address or an engine. "features" and "cross" are made where the rows are; the others read both sources side
+        by side, and pair rows that are read together, so that these must be in random order.
     weights_x, weights_y : of the rows, possibly negative, divided by their sum; for "v" and "u".
 
     References: Gretton et al., *A kernel two-sample test*, 2012; Zaremba et al., *B-test*, 2013; Shekhar et al., *A
@@ -73,12 +67,17 @@ def mmd(
     kernels = given_kernels(kernel)
     if kernels is None or len(kernels) != 1:
         raise InputError(f"kernel={kernel!r}: mmd takes one kernel.")
+    if is_source(X) or is_source(Y) or estimator == "features":
+        given = Streamed(as_source(X), as_source(Y), client, as_seed(random_state))
+        width = with_width(kernels[0], given.drawn(), given.seed)
+        value = streamed_estimate(estimator, width, given, block_size, budget).value
+        return value if squared else math.sqrt(max(value, 0.0))
     pooled = Pooled.of(X, Y, domain_of(kernels, X))
     chosen = _resolved(kernels[0], pooled, as_seed(random_state))
     if estimator in ("v", "u"):
         a = sample_weights(weights_x, pooled.m, "weights_x")
         b = sample_weights(weights_y, pooled.n, "weights_y")
-        value = _quadratic(chosen, pooled, a, b, estimator == "u", memory_budget)
+        value = quadratic(chosen, pooled, a, b, estimator == "u", memory_budget)
     else:
         mixed = shuffled(pooled, as_seed(random_state))
         value = _estimate(estimator, chosen, mixed, block_size, budget, as_seed(random_state), memory_budget)
@@ -91,135 +90,9 @@ def _resolved(kernel: Kernel, pooled: Pooled, seed: int) -> Kernel:
     return resolve(kernel.bind(pooled.points.names), pooled.points, seed=seed) if pooled.points.is_tensor else kernel
 
 
-def _quadratic(kernel: Kernel, pooled: Pooled, a: Tensor, b: Tensor, unbiased: bool, memory_budget: Any) -> float:
-    """The V-statistic, in which opposite signs cancel before they are summed, or the U-statistic."""
-    N, m = len(pooled.points), pooled.m
-    first = torch.cat([a, torch.zeros(N - m)])
-    second = torch.cat([torch.zeros(m), b])
-    if not unbiased:
-        V = (first - second).unsqueeze(1)
-        sums = pair_sums([kernel], pooled.points, V, memory_budget=memory_budget, dtype=torch.float64)
-        return float(sums.forms[0, 0] + sums.diagonal[0] @ V[:, 0].square())
-    for weights, name in ((a, "X"), (b, "Y")):
-        if float(weights.square().sum()) >= 1.0:
-            raise InputError(f'estimator="u" needs at least two rows of positive weight in {name}; "v" takes one.')
-    V = torch.stack([first, second, first + second], 1)
-    sums = pair_sums([kernel], pooled.points, V, memory_budget=memory_budget, dtype=torch.float64)
-    xx, yy, both = sums.forms[0].tolist()
-    cross = both - xx - yy
-    return xx / (1.0 - float(a.square().sum())) + yy / (1.0 - float(b.square().sum())) - cross
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """An unbiased estimate of MMD^2 and the standard error it comes with."""
-
-    value: float
-    error: float
-
-
-def shuffled(pooled: Pooled, seed: int) -> Pooled:
-    """The rows of each sample in random order, since estimators that pair neighbours take them to be independent."""
-    generator = torch.Generator().manual_seed(seed)
-    order = torch.cat(
-        [torch.randperm(pooled.m, generator=generator), pooled.m + torch.randperm(pooled.n, generator=generator)]
-    )
-    return Pooled(pooled.points.take(order), pooled.m)
-
-
 def _estimate(
     estimator: str, kernel: Kernel, pooled: Pooled, block_size: int | None, budget: int | None, seed: int, memory: Any
 ) -> float:
     if kernel.domain == "matrix":
         raise InputError(f'estimator={estimator!r} needs rows, not a ready Gram matrix; use "v" or "u".')
     return ESTIMATES[estimator](kernel, pooled, block_size, budget, seed, memory).value
-
-
-def linear_mmd(kernel: Kernel, pooled: Pooled, *_: Any) -> Estimate:
-    """The mean of h over disjoint pairs of rows of both samples."""
-    pairs = min(pooled.m, pooled.n) // 2
-    if pairs < 1:
-        raise InputError('estimator="linear" needs at least two rows in each sample.')
-    even = torch.arange(0, 2 * pairs, 2)
-    return mean_of(h_values(kernel, pooled, even, even + 1))
-
-
-def incomplete_mmd(kernel: Kernel, pooled: Pooled, _: Any, budget: int | None, seed: int, __: Any) -> Estimate:
-    """The mean of h over random pairs of different rows."""
-    n = min(pooled.m, pooled.n)
-    if n < 2:
-        raise InputError('estimator="incomplete" needs at least two rows in each sample.')
-    count = PAIRS_EACH * n if budget is None else budget
-    if isinstance(count, bool) or count < 1:
-        raise InputError(f"budget={budget!r}: must be an integer >= 1.")
-    rng = np.random.default_rng(seed)
-    i = rng.integers(n, size=count)
-    j = (i + rng.integers(1, n, size=count)) % n
-    return mean_of(h_values(kernel, pooled, torch.from_numpy(i), torch.from_numpy(j)))
-
-
-def block_mmd(kernel: Kernel, pooled: Pooled, size: int | None, _: Any, __: Any, memory: Any) -> Estimate:
-    """The mean of U-statistics of blocks."""
-    n = min(pooled.m, pooled.n)
-    size = max(2, math.isqrt(n)) if size is None else size
-    if isinstance(size, bool) or not 2 <= size <= n:
-        raise InputError(f"block_size={size!r}: must be an integer from 2 to the rows of the smaller sample, {n}.")
-    uniform = torch.full((size,), 1.0 / size, dtype=torch.float64)
-    values = [
-        _quadratic(kernel, _block(pooled, start, size), uniform, uniform, True, memory)
-        for start in range(0, n - size + 1, size)
-    ]
-    return mean_of(torch.tensor(values, dtype=torch.float64))
-
-
-def cross_mmd(kernel: Kernel, pooled: Pooled, *_: Any) -> Estimate:
-    """The inner product of the differences of embeddings of two halves, with its standard error given one half."""
-    if min(pooled.m, pooled.n) < 4:
-        raise InputError('estimator="cross" needs at least four rows in each sample.')
-    first, second = halves(pooled.first), halves(pooled.second)
-    f = [witness_values(kernel, rows, first[1], second[1]) for rows in (first[0], second[0])]
-    value = float(f[0].mean() - f[1].mean())
-    variance = float(f[0].var() / len(f[0]) + f[1].var() / len(f[1]))
-    return Estimate(value, math.sqrt(variance))
-
-
-def witness_values(kernel: Kernel, rows: Points, x: Points, y: Points) -> Tensor:
-    """The difference of the embeddings of x and y at some rows."""
-    ones = [torch.full((len(z), 1), 1.0 / len(z), dtype=torch.float64) for z in (x, y)]
-    values = [(gram(kernel, rows, z, dtype="float64").matmul(w))[:, 0] for z, w in zip((x, y), ones, strict=True)]
-    return values[0] - values[1]
-
-
-def halves(points: Points) -> tuple[Points, Points]:
-    """The first and the second half of the rows."""
-    cut = len(points) // 2
-    return points.take(slice(0, cut)), points.take(slice(cut, None))
-
-
-def h_values(kernel: Kernel, pooled: Pooled, i: Tensor, j: Tensor) -> Tensor:
-    """k(x_i, x_j) + k(y_i, y_j) - k(x_i, y_j) - k(x_j, y_i)."""
-    points, m = pooled.points, pooled.m
-
-    def k(a: Tensor, b: Tensor) -> Tensor:
-        return paired_values(kernel, points, a, b)
-
-    return k(i, j) + k(m + i, m + j) - k(i, m + j) - k(j, m + i)
-
-
-def mean_of(values: Tensor) -> Estimate:
-    """The mean of some values and its standard error."""
-    error = float(values.std()) / math.sqrt(len(values)) if len(values) > 1 else math.inf
-    return Estimate(float(values.mean()), error)
-
-
-def _block(pooled: Pooled, start: int, size: int) -> Pooled:
-    here = torch.arange(start, start + size)
-    return Pooled(pooled.points.take(torch.cat([here, pooled.m + here])), size)
-
-
-ESTIMATES: dict[str, Callable[..., Estimate]] = {
-    "linear": linear_mmd,
-    "block": block_mmd,
-    "incomplete": incomplete_mmd,
-    "cross": cross_mmd,
-}

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, check_finite, promote
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.memory import require, resolve_budget
+from mercer.data.rows import RowSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
     Tables with text and categories are encoded before they come here; this is the one place where that can be done for
     all tests.
     """
-    points = as_points(X, name, objects=domain == "objects")
+    points = _read(X) if isinstance(X, RowSource) else as_points(X, name, objects=domain == "objects")
     if len(points) == 0:
         raise InputError(f"{name} has no rows.")
     if not points.is_tensor:
@@ -62,6 +64,13 @@ def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
     if points.values.requires_grad:
         raise InputTypeError(f"{name} requires grad, but tests are not differentiable: pass {name}.detach().")
     return points
+
+
+def _read(source: RowSource) -> Points:
+    """All rows of a source, where they fit."""
+    size = source.dtype.itemsize * source.n_rows * source.n_features
+    require(2 * size, resolve_budget(None), f"{source.n_rows:,} rows of a source in memory")
+    return Points(torch.cat([chunk.X for chunk in source]), source.names)
 
 
 def sample_weights(weights: Any, n: int, name: str) -> Tensor:

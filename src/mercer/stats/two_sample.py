@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +19,13 @@ from mercer.kernels import Kernel
 from mercer.stats.columns import ColumnDifference, column_differences
 from mercer.stats.combining import check_combine, combined, per_kernel_p_values
 from mercer.stats.differences_plot import plot_columns, plot_line
+from mercer.stats.estimates import ESTIMATES, Estimate, shuffled
 from mercer.stats.families import domain_of, family, given_kernels
-from mercer.stats.mmd import ESTIMATES, Estimate, shuffled
 from mercer.stats.pair_sums import PairSums, pair_sums
 from mercer.stats.resampling import autocorrelation_time, block_length, group_blocks, labels, order_blocks, signs
 from mercer.stats.results import TestResult, findings
 from mercer.stats.samples import Pooled, column_labels
+from mercer.stats.streamed import Streamed, as_source, feature_estimate, is_source, streamed_estimate, with_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,6 +51,7 @@ def two_sample_test(
     budget: int | None = None,
     random_state: Any = None,
     memory_budget: Any = None,
+    client: Any = None,
 ) -> TwoSampleResult:
     r"""Test whether two samples come from one distribution, by their maximum mean discrepancy,
 
@@ -68,13 +70,16 @@ def two_sample_test(
     combine : how several kernels become one test: "fused" (a soft maximum), "min_p" (the smallest p-value, corrected by
         the same permutations) or "agg" (MMDAgg: half of the resamples for each of two layers).
     estimator : "u", or for many rows, with a normal null distribution and no resampling, "cross", "linear", "block" or
-        "incomplete"; these take one kernel. See `mmd` for `block_size` and `budget`.
+        "incomplete", or "features" (random features, with a gamma null distribution); these take one kernel, the only
+        ones for sources of rows. See `mmd` for `block_size` and `budget`.
     null : "permutation"; "wild" for time series of equal length side by side; "gamma" for one kernel, from n = 200.
     groups : the group of each row of X and Y (a pair, or one sequence of m + n): groups, such as patients, are
         exchanged as a whole.
     order : True where rows follow each other in time: blocks of them are exchanged, as long as their correlation asks
         for; an integer is the length of a block.
     n_resamples : random permutations. Where there are no more ways to choose the first sample, all are taken.
+    client : for sources of rows (`mercer.rows`) and Dask collections: a Dask client, its address or an engine; see
+        `mmd` for how they are read.
 
     References: Gretton et al., *A kernel two-sample test*, 2012; Biggs, Schrab and Gretton, *MMD-FUSE*, 2023; Schrab et
     al., *MMD aggregated two-sample test*, 2023; Shekhar et al., *A permutation-free kernel two-sample test*, 2022.
@@ -90,6 +95,9 @@ def two_sample_test(
     check_count(n_resamples)
     if null not in NULLS:
         raise InputError(f"null={null!r}: give one of {', '.join(map(repr, NULLS))}.")
+    if is_source(X) or is_source(Y) or estimator == "features":
+        given = Streamed(as_source(X), as_source(Y), client, as_seed(random_state))
+        return _streamed(estimator, kernels, given, block_size, budget)
     pooled = Pooled.of(X, Y, domain_of(kernels, X))
     if min(pooled.m, pooled.n) < 2:
         raise InputError(f"Each sample needs at least two rows; X has {pooled.m} and Y has {pooled.n}.")
@@ -137,6 +145,7 @@ class TwoSampleResult(TestResult):
     """The result of `two_sample_test`: a `TestResult` that also says where the samples differ."""
 
     pooled: Pooled = field(kw_only=True)
+    n_rows: tuple[int, int] | None = field(kw_only=True, default=None)
 
     def witness(self, X: Any) -> Any:
         r"""The witness function :math:`\hat\mu_X - \hat\mu_Y` of the kernel that counts most, at the rows of X.
@@ -185,7 +194,8 @@ class TwoSampleResult(TestResult):
 
     def _finding(self) -> str:
         if self.pvalue > 0.05:
-            return f"No difference found between samples of {self.pooled.m:,} and {self.pooled.n:,} rows"
+            m, n = (self.pooled.m, self.pooled.n) if self.n_rows is None else self.n_rows
+            return f"No difference found between samples of {m:,} and {n:,} rows"
         text = "The samples differ"
         if not self.pooled.points.is_tensor or self.kernel.domain == "matrix":
             return text
@@ -316,6 +326,29 @@ def normal_result(estimate: Estimate, kernel: Kernel, pooled: Pooled, how: str) 
     z = estimate.value / estimate.error if 0 < estimate.error < math.inf else 0.0
     p = float(norm.sf(z))
     return TwoSampleResult(z, p, np.empty(0), how, findings([kernel], [z], [p], [1.0]), pooled=pooled)
+
+
+def _streamed(
+    estimator: str, kernels: Sequence[Kernel] | None, given: Streamed, block_size: Any, budget: Any
+) -> TwoSampleResult:
+    """The test of two sources, of which some rows are kept for the result to look at."""
+    if kernels is None or len(kernels) != 1 or kernels[0].domain not in ("vectors", "any"):
+        raise InputError(f'estimator={estimator!r} needs one kernel of rows, such as kernel="median".')
+    rows = (given.x.n_rows, given.y.n_rows)
+    if min(rows) < 2:
+        raise InputError(f"Each sample needs at least two rows; X has {rows[0]} and Y has {rows[1]}.")
+    pooled = given.drawn()
+    kernel = with_width(kernels[0], pooled, given.seed)
+    if estimator != "features":
+        estimate = streamed_estimate(estimator, kernel, given, block_size, budget)
+        how = f"{estimator} MMD of {kernel_words([kernel], '')} over sources of rows, normal approximation"
+        return replace(normal_result(estimate, kernel, pooled, how), n_rows=rows)
+    found, mean, variance = feature_estimate(kernel, given)
+    statistic = found.value + mean
+    p = float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean)) if variance > 0 else 1.0
+    how = f"MMD of random features of {kernel_words([kernel], '')}, gamma approximation"
+    per_kernel = findings([kernel], [statistic], [p], [1.0])
+    return TwoSampleResult(statistic, p, np.empty(0), how, per_kernel, pooled=pooled, n_rows=rows)
 
 
 def check_count(n_resamples: Any) -> None:
