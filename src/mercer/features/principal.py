@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
@@ -15,7 +17,9 @@ from mercer.core.memory import require, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.features.dials import ALL_MATRICES, FEW_MATRICES, PART_NUMBERS, ZERO
 from mercer.features.nystrom import NystromMap
+from mercer.functions.fourier import FeatureRows
 from mercer.kernels.base import Kernel
+from mercer.kernels.explicit import ExplicitFeatures
 from mercer.operators import Centred, Stored, gram
 from mercer.solvers.decompose import eigh
 from mercer.solvers.symmetric import add_gram
@@ -32,6 +36,7 @@ class KernelProjection:
     ----------
     kernel, points : k and the z_i.
     coef, shift : c, of shape (m, q), and b, of shape (q,), in float64.
+    directions : the f_s in the features of the kernel, (p, q), where they are known.
     """
 
     kernel: Kernel
@@ -40,6 +45,7 @@ class KernelProjection:
     shift: Tensor
     device: torch.device | None = None
     memory_budget: Any = None
+    directions: Tensor | None = None
 
     def __post_init__(self) -> None:
         q = self.coef.shape[-1]
@@ -53,8 +59,21 @@ class KernelProjection:
     def n_features(self) -> int:
         return len(self.shift)
 
+    @cached_property
+    def explicit(self) -> tuple[ExplicitFeatures, Tensor] | None:
+        """The features of a kernel that has fewer than there are points, and the directions in them, (p, q)."""
+        features = ExplicitFeatures.of(self.kernel, self.points, len(self.points) - 1)
+        if features is None:
+            return None
+        if self.directions is not None:
+            return features, self.directions
+        return features, sum_of_parts(features, self.points, self.coef)
+
     def __call__(self, points: Points) -> Tensor:
         """The coordinates (n, q) in float64; products run tile by tile and never store k(x, z)."""
+        if self.explicit is not None:
+            features, directions = self.explicit
+            return FeatureRows(features, points, self.device).matmul(directions).sub_(self.shift.to(self.device))
         place = {"device": self.device, "memory_budget": self.memory_budget, "dtype": torch.float64}
         operator = gram(self.kernel, points, self.points, **place)
         return operator.matmul(self.coef.to(operator.device)).sub_(self.shift.to(operator.device))
@@ -85,7 +104,8 @@ class PrincipalSubspace:
         kept = self.values > 0
         kept[0] = True
         part = self.projection
-        projection = replace(part, coef=part.coef[:, kept], shift=part.shift[kept])
+        directions = None if part.directions is None else part.directions[:, kept]
+        projection = replace(part, coef=part.coef[:, kept], shift=part.shift[kept], directions=directions)
         coordinates = None if self.coordinates is None else self.coordinates[:, kept]
         return replace(self, projection=projection, values=self.values[kept], coordinates=coordinates)
 
@@ -131,10 +151,16 @@ def principal_subspace(
     The matrix is stored where it fits the budget, else products are computed tile by tile. With ``count=None`` all
     eigenvalues above rounding.
 
+    With ``solver="auto"`` the directions of a kernel with fewer features than rows are those of its features.
+
     References: Schölkopf, Smola and Müller, *Nonlinear component analysis as a kernel eigenvalue problem*, 1998.
     """
     started = time.perf_counter()
     n = len(X)
+    features = ExplicitFeatures.of(kernel, X, n - 1) if solver == "auto" else None
+    if features is not None:
+        found = principal_subspace_of_features(features, X, count, center=center, device=device)
+        return replace(found, projection=replace(found.projection, memory_budget=memory_budget))
     lazy = gram(kernel, X, memory_budget=memory_budget, device=device, dtype=torch.float64)
     wanted = n if count is None else min(count, n)
     budget = resolve_budget(memory_budget, lazy.device)
@@ -172,6 +198,58 @@ def principal_subspace(
         reason=words,
     )
     return PrincipalSubspace(projection, values, vectors * values.sqrt(), total, mean, report)
+
+
+def principal_subspace_of_features(
+    features: ExplicitFeatures,
+    X: Points,
+    count: int | None,
+    *,
+    center: bool = True,
+    device: torch.device | None = None,
+) -> PrincipalSubspace:
+    r"""The same for a kernel with p features, from the eigenvectors of p x p numbers instead of n x n,
+
+    .. math:: \sum_i (\varphi(x_i) - \bar\varphi)(\varphi(x_i) - \bar\varphi)^T v_s = \lambda_s v_s, \qquad
+              a_{is} = (\varphi(x_i) - \bar\varphi) \cdot v_s / \sqrt{\lambda_s}.
+    """
+    started = time.perf_counter()
+    n, p = len(X), features.n_features
+    rows = FeatureRows(features, X, device)
+    origin = torch.zeros(p, dtype=torch.float64, device=rows.device)
+    if center:
+        origin = torch.stack([part.sum(0) for part in rows.parts()]).sum(0) / n
+    products = origin.new_zeros(p, p)
+    for part in rows.parts():
+        add_gram(products, part - origin)
+    products = (products + products.T) / 2
+    values, vectors = eigh(products, "The covariance of the features")
+    values, vectors = values.flip(0).clamp(min=0.0), vectors.flip(1)
+    rounding = torch.finfo(torch.float64).eps * n * float(origin @ origin)
+    kept = int((values > max(ZERO * float(values[0]), rounding)).sum())
+    missed = float((products @ vectors - vectors * values).norm(dim=0).max())
+    residual = missed / float(values[0]) if kept else 0.0
+    wanted = max(1, kept) if count is None else min(count, n)
+    here = min(wanted, p)
+    values = torch.where(torch.arange(p, device=values.device) < kept, values, 0.0)[:here]
+    vectors = vectors[:, :here] * (values > 0)
+    coordinates = rows.matmul(vectors) - origin @ vectors
+    signs = _signs(coordinates)
+    padding = (0, wanted - here)
+    values, coordinates, vectors = (pad(t, padding) for t in (values, coordinates * signs, vectors * signs))
+    coef = coordinates * torch.where(values > 0, 1.0 / values, 0.0)
+    projection = KernelProjection(features.kernel, X, coef, origin @ vectors, device, directions=vectors)
+    mean = coef.new_full((n,), 1.0 / n if center else 0.0)
+    reason = f"the kernel has {p:,} features, fewer than the {n:,} rows"
+    report = SolverReport("primal", True, residual, seconds=time.perf_counter() - started, reason=reason)
+    return PrincipalSubspace(projection, values, coordinates, float(products.trace()), mean, report)
+
+
+def sum_of_parts(features: ExplicitFeatures, points: Points, coef: Tensor) -> Tensor:
+    """The sum of the features of points with these coefficients, (p, q)."""
+    rows = FeatureRows(features, points)
+    parts = zip(rows.parts(), coef.split(rows.step), strict=True)
+    return sum((part.T @ some.to(part) for part, some in parts), start=coef.new_zeros(features.n_features, 1))
 
 
 def principal_subspace_of_landmarks(

@@ -242,9 +242,17 @@ class FeatureRows:
         """Some of the rows."""
         return self.features(self.X.take(part), self.dtype, self.device)
 
+    @property
+    def step(self) -> int:
+        """The number of rows of a part."""
+        return rows_at_once(self.features.n_features, torch.device(self.device or "cpu"))
+
+    def parts(self) -> Iterator[Tensor]:
+        """The rows, some at a time."""
+        step = self.step
+        return (self.rows(slice(start, start + step)) for start in range(0, max(len(self.X), 1), step))
+
     def matmul(self, V: Tensor) -> Tensor:
         """The product with V (p, t), some rows at a time."""
-        n, p = self.shape
         V = V.to(device=self.device, dtype=self.dtype)
-        step = rows_at_once(p, V.device)
-        return torch.cat([self.rows(slice(start, start + step)) @ V for start in range(0, max(n, 1), step)])
+        return torch.cat([part @ V for part in self.parts()])

@@ -65,6 +65,7 @@ class KernelPCA(MapTransformer):
     eigenvalues_ : of the centred Gram matrix, in falling order.
     explained_variance_ratio_ : each eigenvalue as a share of the sum of all.
     features_ : the map, a `KernelProjection`.
+    components_ : the directions in the kernel's features, where it has few (`Linear`, `Polynomial`).
     X_fit_ : the points of its coefficients: training rows or landmarks.
     solver_report_ : how the eigenvalues were found.
 
@@ -147,6 +148,18 @@ class KernelPCA(MapTransformer):
         check_coordinates(Y, self._fit.features)
         self._fit = self._fit.with_inverse(self.inverse_kernel, self.inverse_alpha)
         return restore(checked_values(self._fit.pre_images(Y, self.pre_image).to(Y), "Pre-images"), X)
+
+    @property
+    def components_(self) -> Any:
+        """The directions in the features of the kernel, (q, p), of a kernel that has fewer of them than rows.
+
+        For a linear kernel these are the `components_` of scikit-learn's PCA, up to their signs.
+        """
+        check_is_fitted(self)
+        explicit = self._fit.features.explicit
+        if explicit is None:
+            raise AttributeError(f"{self.kernel_!r} has no few features that the components are directions of.")
+        return self._fit.seen.given_back(explicit[1].T)
 
     @property
     def X_fit_(self) -> Any:
