@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from mercer.cli import output
+from mercer.cli import account, output
 from mercer.cli.app import app
 from mercer.plots.canvas import new_figure
 
@@ -63,7 +63,12 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
 @pytest.fixture
 def no_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty picture instead of the plot, for tests that are about something else."""
-    monkeypatch.setattr(output, "regression_summary", lambda *args, **words: new_figure(0.1, 0.1))
+    for module, name in (
+        (output, "regression_summary"),
+        (account, "regression_summary"),
+        (account, "_figure_of_classes"),
+    ):
+        monkeypatch.setattr(module, name, lambda *args, **words: new_figure(0.1, 0.1))
 
 
 class _Blocker:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from mercer.cli import jobs, output
+from mercer.cli import account, jobs
 from mercer.cli.model import TableModel
 from mercer.core.errors import ModelFileError
 from mercer.files.persistence import load, write_model
@@ -40,7 +40,7 @@ def test_missing_file(fails):
 
 def test_unknown_ending(fails, tmp_path):
     (tmp_path / "a.xlsx").write_text("x")
-    fails(1, ["a.xlsx", ".csv, .csv.gz, .tsv, .parquet"], "fit", "a.xlsx", "--target", "y")
+    fails(1, ["a.xlsx", ".csv, .csv.gz, .tsv"], "fit", "a.xlsx", "--target", "y")
 
 
 def test_folder_instead_of_a_file(fails, tmp_path):
@@ -70,9 +70,7 @@ def test_truncated_files(fails, houses, save, tmp_path):
 
 def test_ragged_csv(fails, tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n3\n4,5\n")
-    fails(
-        1, "cannot be read as a CSV file: CSV parse error: Expected 2 columns, got 1", "fit", "a.csv", "--target", "y"
-    )
+    fails(1, "cannot be read as a CSV file: expected 2 columns, got 1 in line 3", "fit", "a.csv", "--target", "y")
 
 
 def test_pickled_objects_in_an_npz_file_are_refused(fails, tmp_path):
@@ -89,7 +87,7 @@ def test_missing_target_lists_the_columns_and_suggests_the_closest(fails, houses
 
 def test_file_without_a_header(fails, tmp_path):
     (tmp_path / "a.csv").write_text("1.5,2.5\n3,4\n")
-    fails(1, "The first line looks like data", "fit", "a.csv", "--target", "y")
+    fails(1, ["no column 'y'", "Its columns: X0, X1"], "fit", "a.csv", "--target", "y")
 
 
 def test_two_columns_of_one_name(fails, tmp_path):
@@ -97,40 +95,10 @@ def test_two_columns_of_one_name(fails, tmp_path):
     fails(1, "two columns named 'x'", "fit", "a.csv", "--target", "y")
 
 
-def test_text_columns_are_named_with_a_value_and_the_columns_that_would_work(fails, houses, save):
-    data = save("h.csv", houses | {"city": ["Oslo"] * 60, "when": ["2020-01-01"] * 60})
-    words = ["Columns 'city', 'when'", "'city' has 'Oslo' in row 1", "--features", "area, rooms, year"]
-    fails(1, words, "fit", data, "--target", "price")
-
-
-def test_a_word_among_numbers_is_found(fails, houses, save):
-    area = [str(a) for a in houses["area"]]
-    area[17] = "12a"
-    fails(1, "Column 'area' of", "fit", save("h.csv", houses | {"area": area}), "--target", "price")
-    fails(1, "'area' has '12a' in row 18", "fit", save("h.csv", houses | {"area": area}), "--target", "price")
-
-
-def test_categories_are_text(fails, houses, save):
-    pandas = pytest.importorskip("pandas")
-    data = save("h.parquet", houses)
-    pandas.DataFrame(houses | {"kind": pandas.Categorical(["a", "b"] * 30)}).to_parquet(data)
-    fails(1, "Column 'kind'", "fit", data, "--target", "price")
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
-def test_missing_values_are_named_by_column_and_row(fails, houses, save, ending):
-    year = houses["year"].astype(float)
-    year[[6, 9]] = np.nan
-    columns = houses | {"year": year if ending == "npz" else [None if np.isnan(v) else v for v in year]}
-    data = save(f"h.{ending}", columns)
-    fails(1, "Column 'year'", "fit", data, "--target", "price")
-    fails(1, "row 7 is missing (2 such values", "fit", data, "--target", "price")
-
-
 def test_infinite_values(fails, houses, save):
     area = houses["area"].copy()
     area[3] = np.inf
-    fails(1, "row 4 is infinite", "fit", save("h.npz", houses | {"area": area}), "--target", "price")
+    fails(1, "Column 'area' is infinite in row", "fit", save("h.npz", houses | {"area": area}), "--target", "price")
 
 
 def test_constant_target(fails, houses, save):
@@ -234,6 +202,12 @@ def fitted(command, houses, save):
     assert command("fit", save("h.csv", houses), "--target", "price", "--no-tune", "--out", "m").exit_code == 0
 
 
+@pytest.fixture
+def fitted_in_parts(command, houses, save):
+    arguments = ("--target", "price", "--no-tune", "--landmarks", "20", "--out", "m")
+    assert command("fit", save("h.csv", houses), *arguments).exit_code == 0
+
+
 def test_missing_features_are_listed(fitted, fails, houses, save):
     data = save("new.csv", {"aera" if name == "area" else name: values for name, values in houses.items()})
     words = ["lacks 1 of the 3 columns", "'area'", "Did you mean 'aera'?"]
@@ -278,19 +252,33 @@ def test_models_that_cannot_be_used(fitted, fails, houses, save, tmp_path):
         ({"weights": "area"}, "different column names"),
     ],
 )
-def test_a_model_file_whose_parts_do_not_fit_is_refused(fitted, tmp_path, change, words):
+def test_a_model_file_whose_parts_do_not_fit_is_refused(fitted_in_parts, tmp_path, change, words):
     meta, arrays = TableModel.load(tmp_path / "m")._to_state()
     write_model(tmp_path / "bad.safetensors", "TableModel", meta | change, arrays)
     with pytest.raises(ModelFileError, match=words):
         load(tmp_path / "bad.safetensors")
 
 
-def test_scaling_that_does_not_fit_is_refused(fitted, tmp_path):
+def test_scaling_that_does_not_fit_is_refused(fitted_in_parts, tmp_path):
     meta, arrays = TableModel.load(tmp_path / "m")._to_state()
     for name, value in (("scale", np.zeros(3)), ("center", np.zeros(2))):
         write_model(tmp_path / "bad.safetensors", "TableModel", meta, arrays | {name: value})
         with pytest.raises(ModelFileError, match=name):
             load(tmp_path / "bad.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"target": "area"}, "one of the features"), ({"weights": 3}, "meta.weights"), ({"model": {}}, "class")],
+)
+def test_a_model_of_a_table_whose_parts_do_not_fit_is_refused(fitted, tmp_path, change, words):
+    meta, arrays = TableModel.load(tmp_path / "m")._to_state()
+    write_model(tmp_path / "bad.safetensors", "FrameModel", meta | change, arrays)
+    with pytest.raises(ModelFileError, match=words):
+        load(tmp_path / "bad.safetensors")
+    write_model(tmp_path / "bad.safetensors", "FrameModel", meta, arrays | {"marks": np.zeros(3)})
+    with pytest.raises(ModelFileError, match="marks"):
+        load(tmp_path / "bad.safetensors")
 
 
 def test_a_foreign_safetensors_file_is_refused(fails, houses, save, tmp_path):
@@ -306,7 +294,7 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing(command, houses, save, tm
         raise KeyboardInterrupt
 
     data = save("h.csv", houses)
-    for module, name in ((jobs, "regress"), (output, "_figure")):
+    for module, name in ((jobs, "fit_task"), (account, "figure")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, interrupted)
             result = command("fit", data, "--target", "price", "--no-tune", "--out", "deep/below")
@@ -319,8 +307,8 @@ def test_an_interrupt_keeps_the_earlier_model(fitted, command, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     before = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
-    monkeypatch.setattr(output, "_figure", interrupted)
-    assert command("fit", "h.csv", "--target", "area", "--no-tune", "--out", "m").exit_code == 130
+    monkeypatch.setattr(account, "figure", interrupted)
+    assert command("fit", "h.csv", "--target", "area", "--no-tune", "--out", "m", "--force").exit_code == 130
     assert {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before
 
 
@@ -328,7 +316,7 @@ def test_debug_shows_where_an_error_came_from(command, houses, save, monkeypatch
     def broken(*args):
         raise RuntimeError("a surprise")
 
-    monkeypatch.setattr(jobs, "regress", broken)
+    monkeypatch.setattr(jobs, "fit_task", broken)
     data = save("h.csv", houses)
     plain, debug = (command("fit", data, "--target", "price", *extra) for extra in ((), ("--debug",)))
     assert plain.exit_code == debug.exit_code == 1
@@ -339,7 +327,7 @@ def test_debug_shows_where_an_error_came_from(command, houses, save, monkeypatch
 
 
 def test_without_pyarrow_the_message_names_the_package(fails, houses, save, without):
-    data = save("h.csv", houses)
+    data = save("h.parquet", houses)
     without("pyarrow")
     fails(1, 'pip install "mercer[io]"', "fit", data, "--target", "price")
 
@@ -353,7 +341,7 @@ def test_npz_files_need_no_pyarrow(command, houses, save, without):
 
 def test_without_matplotlib_everything_but_the_plot_is_written(fitted, command, tmp_path, without):
     without("matplotlib")
-    result = command("fit", "h.csv", "--target", "price", "--no-tune", "--out", "m")
+    result = command("fit", "h.csv", "--target", "price", "--no-tune", "--out", "m", "--force")
     assert result.exit_code == 0
     assert 'pip install "mercer[plot]"' in result.stdout
     assert {path.name for path in (tmp_path / "m").iterdir()} == {"model.safetensors", "report.json"}

@@ -51,7 +51,7 @@ def trips(tmp_path, columns):
 
 
 def fitted(command, *arguments):
-    result = command("fit", *arguments)
+    result = command("fit", *arguments, "--force")
     assert result.exit_code == 0, result.output
     return result
 

@@ -30,7 +30,7 @@ def run(*arguments, cwd, encoding="utf-8"):
 def test_the_demo_tells_what_it_did_and_its_next_lines_work(command, tmp_path):
     result = command("demo", "--quick")
     assert result.exit_code == 0, result.output
-    what = ("354 to learn from, 88 held out", "10, standardised", "Laplace(length_scale=", "chosen by leave-one-out")
+    what = ("354 to learn from, 88 held out", "10: 10 numbers", "Laplace(length_scale=", "chosen by leave-one-out")
     how_good = (
         "residual",
         "leave-one-out  R2 0.",
@@ -83,10 +83,10 @@ def test_a_real_interrupt_ends_with_130_and_leaves_nothing(tmp_path):
     code = """
         import sys, time
         from mercer.cli import jobs, main
-        def regress(*args):
+        def fit_task(*args):
             print("working", flush=True)
             time.sleep(60)
-        jobs.regress = regress
+        jobs.fit_task = fit_task
         sys.argv = ["mercer", "demo", "--out", "d"]
         sys.exit(main())
     """
@@ -147,13 +147,13 @@ def test_examples_in_the_help_are_valid_commands(command, houses, save, tmp_path
     np.save(tmp_path / "big.npy", np.column_stack(list(houses.values())))
     shown = command("fit", "--help").stdout + command("predict", "--help").stdout
     lines = [line.strip() for line in shown.splitlines() if line.startswith("    mercer ")]
-    assert len(lines) == 9
+    assert len(lines) == 10
     for line in lines:
         _, job, *rest = shlex.split(line)
         if job == "predict":
             fitted = ("trips", "--target", "fare") if "trips/" in rest else ("houses.csv", "--target", "price")
-            command("fit", *fitted, "--no-tune", "--out", rest[0])
-        result = command(job, *rest, *(["--no-tune"] if job == "fit" else []))
+            command("fit", *fitted, "--no-tune", "--force", "--out", rest[0])
+        result = command(job, *rest, *(["--no-tune", "--force"] if job == "fit" else []))
         assert result.exit_code == 0, (line, result.output)
 
 
@@ -187,14 +187,14 @@ def test_things_worth_a_look_are_shown(command, houses, save):
     result = command("fit", save("h.csv", columns), "--target", "price", "--no-tune")
     assert "Worth a look" in result.stdout
     assert "Column '' looks like a row index" in result.stdout
-    assert "of no use: 'same'" in result.stdout
+    assert "'same' is left out: constant" in result.stdout
 
 
 def test_an_old_plot_does_not_stand_beside_a_new_model(command, houses, save, tmp_path):
     data = save("h.csv", houses)
     command("fit", data, "--target", "price", "--no-tune")
     first = (tmp_path / "mercer-model" / "plot.png").read_bytes()
-    command("fit", data, "--target", "area", "--no-tune")
+    command("fit", data, "--target", "area", "--no-tune", "--force")
     assert (tmp_path / "mercer-model" / "plot.png").read_bytes() != first
 
 

@@ -27,6 +27,7 @@ Examples:
   mercer fit houses.csv --target price
   mercer fit houses.csv --target price --features area,rooms --out houses
   mercer fit houses.parquet --target price --kernel gaussian --kernel laplace
+  mercer fit houses.csv --target price --drop year --cv 3
   mercer fit arrays.npz --alpha 0.1 --no-tune --json
   mercer fit trips/ --target fare --memory 2GiB --checkpoint trips.checkpoint
   mercer fit big.npy --target -1 --landmarks 1000"""
@@ -34,7 +35,7 @@ Examples:
 PREDICT_EXAMPLES = """\b
 Examples:
   mercer predict mercer-model new.csv --out prices.csv
-  mercer predict houses new.parquet --out prices.parquet --keep id
+  mercer predict houses new.parquet --out prices.parquet --keep id --interval 0.9
   mercer predict mercer-model trips/ --out fares.parquet"""
 
 FORECAST_EXAMPLES = """\b
@@ -79,7 +80,7 @@ def mercer(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Kernel regression on tables: fit a model to a file, see how good it is, predict with it."""
+    """Kernel methods on tables: fit a model to a file, see how good it is, predict with it."""
 
 
 @app.command("demo", short_help="Fit a first model to bundled data.")
@@ -104,14 +105,16 @@ def fit_command(
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="DATA", help="A .csv, .tsv, .csv.gz, .parquet, .npy or .npz file, or a folder of Parquet files."
+            metavar="DATA",
+            help="A .csv, .tsv, .txt, .csv.gz, .parquet, .npy or .npz file, a folder of Parquet files, or - for "
+            "standard input.",
         ),
     ],
     target: Annotated[
         str | None,
         typer.Option(
             metavar="COL",
-            help="Column to predict; y for an npz file; a place (-1 is the last) or another .npy file for a .npy file.",
+            help="Column to predict, by name or place (-1 is the last); y for an npz file; another .npy file for .npy.",
             show_default=False,
         ),
     ] = None,
@@ -119,9 +122,19 @@ def fit_command(
         str | None,
         typer.Option(metavar="A,B,C", help="Columns to predict from; all others by default.", show_default=False),
     ] = None,
+    drop: Annotated[str | None, typer.Option(metavar="A,B,C", help="Columns to leave out.", show_default=False)] = None,
     weights: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of row weights; 2 counts as two rows.", show_default=False)
     ] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|regression|classification", help="Predict numbers or classes; auto looks at the target."
+        ),
+    ] = "auto",
+    model: Annotated[
+        str, typer.Option(metavar="kernel|gp", help="Kernel ridge regression or classification, or a Gaussian process.")
+    ] = "kernel",
     kernel: Annotated[
         list[str] | None,
         typer.Option(
@@ -136,12 +149,29 @@ def fit_command(
         bool, typer.Option("--tune/--no-tune", help="Fit the kernel's parameters by leave-one-out too.")
     ] = True,
     standardize: Annotated[
-        bool, typer.Option("--standardize/--no-standardize", help="Give all features mean 0 and deviation 1.")
+        bool,
+        typer.Option("--standardize/--no-standardize", help="Give features deviation 1, where rows are read in parts."),
     ] = True,
     test_fraction: Annotated[
         float, typer.Option(metavar="SHARE", help="Share of rows held out for testing; 0 learns from all.")
     ] = 0.2,
+    cv: Annotated[
+        int, typer.Option("--cv", min=0, metavar="N", help="Score the model on each of N folds, too; at least 2.")
+    ] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path("mercer-model"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the model in that folder.")] = False,
+    encoding: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of a text file, such as cp1252; else found out.", show_default=False),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAR",
+            help="Of a text file: a character, or tab, semicolon, space; else found out.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides which rows are held out.")] = 0,
     memory: Annotated[
         str | None,
@@ -174,25 +204,31 @@ def fit_command(
 ) -> None:
     """Fit a model to the rows of a file, save it, and say how good it is.
 
-    Kernel ridge regression; the kernel and alpha are chosen by leave-one-out. The saved model knows its columns and
-    their scaling. Every column used must hold numbers, without gaps.
+    A target of text or of two values is for classes, one of numbers for regression; --task overrides. Features may be
+    numbers, text, categories and dates, with gaps; ids and constants are left out. Rows without a target are left out
+    and counted. Alpha and, with --tune, the kernel are chosen by rows left out. The saved model knows its columns.
 
-    CSV and Parquet files need named columns. In an npz file, X holds the features, one row each, and y the target;
-    feature_names may name the columns of X, which are else X0, X1 and so on. So are the columns of a .npy file.
+    Encoding, delimiter, decimal mark and header of a text file are found out; lines that start with # are comments.
+    Columns of a file without a header are X0, X1 and so on. So are those of a .npy file and of X in an npz file, unless
+    feature_names names them; y is the target there.
 
     A folder of Parquet files, and a Parquet or .npy file too large for the memory, are read in parts and fitted on
     landmarks. With --checkpoint such a fit can be interrupted at any time; the same command with --resume goes on.
     """
     with guarded(debug):
         from mercer.cli.jobs import run_fit
-        from mercer.cli.options import checked_settings, column_list, named_target
+        from mercer.cli.options import checked_settings, column_list, named_target, one_of
+        from mercer.cli.reading import Format
+        from mercer.cli.task import TASKS, Columns
 
         settings = checked_settings(
-            kernel, alpha, tune, standardize, test_fraction, seed, memory, solver, landmarks, checkpoint, resume
-        )
+            kernel, alpha, tune, standardize, test_fraction, seed, memory, solver, landmarks, checkpoint, resume,
+            one_of(model, ("kernel", "gp"), "--model"), cv,
+        )  # fmt: skip
         chosen = None if features is None else column_list(features, "--features")
-        column = named_target(target, data)
-        run_fit(data, column, chosen, weights, settings, out, quiet=quiet, as_data=json)
+        dropped = [] if drop is None else column_list(drop, "--drop")
+        columns = Columns(named_target(target, data), chosen, weights, dropped, one_of(task, TASKS, "--task"))
+        run_fit(data, columns, Format(encoding, delimiter), settings, out, force=force, quiet=quiet, as_data=json)
 
 
 @app.command("predict", short_help="Predict with a saved model.", epilog=PREDICT_EXAMPLES)
@@ -200,8 +236,32 @@ def predict_command(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="The folder that mercer fit wrote, or its model file.")
     ],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A file or folder with the columns of the model.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write: .csv, .tsv, .parquet, .npy or .npz.")],
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA", help="A file or folder with the columns of the model; - for standard input."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where to write: .csv, .tsv, .parquet, .npy or .npz; - for standard output, which is the default for "
+            "standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Add the ends of intervals that hold this share of new values.", show_default=False
+        ),
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a text file; else found out.", show_default=False)
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="CHAR", help="Of a text file; else found out.", show_default=False)
+    ] = None,
     keep: Annotated[
         str | None,
         typer.Option(metavar="A,B,C", help="Columns to copy beside the predictions.", show_default=False),
@@ -212,15 +272,19 @@ def predict_command(
 ) -> None:
     """Predict the rows of a file with a saved model.
 
-    Columns are found by name; their order does not matter and others are ignored. The file written has one column,
-    prediction, with one row for each row of DATA. Where DATA holds the target too, R2 and RMSE are printed.
+    Columns are found by name; their order does not matter and others are ignored. The file written has a column
+    "prediction", with one row for each row of DATA, after the columns that name rows (those of ids that the model left
+    out). Where DATA holds the target too, scores are printed, and how many of its rows the model was trained on.
     """
     with guarded(debug):
         from mercer.cli.jobs import run_predict
-        from mercer.cli.options import column_list
+        from mercer.cli.options import checked_level, column_list, where_to
+        from mercer.cli.predicting import Wanted
+        from mercer.cli.reading import Format
 
         kept = [] if keep is None else column_list(keep, "--keep")
-        run_predict(model, data, out, kept, quiet=quiet, as_data=json)
+        wanted = Wanted(tuple(kept), checked_level(interval), proba)
+        run_predict(model, data, where_to(out, data), wanted, Format(encoding, delimiter), quiet=quiet, as_data=json)
 
 
 @app.command("forecast", short_help="Say what more rows would bring.", epilog=FORECAST_EXAMPLES)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import load_diabetes
 
-from mercer.cli.problem import Problem
-from mercer.cli.regression import TrainingRows
 from mercer.cli.tables import has_arrow
+from mercer.cli.task import REGRESSION, Task
+from mercer.data.table import Table
 
 TARGET = "progression"
 TITLE = "Diabetes: disease progression one year after ten measurements"
@@ -18,24 +18,17 @@ WORDS = (
 )
 
 
-def diabetes() -> Problem:
+def diabetes() -> Task:
     """The patients, in the units of the clinic."""
     data = load_diabetes(scaled=False)
-    features = tuple(map(str, data.feature_names))
-    return Problem(
-        np.asarray(data.data, dtype=np.float64),
-        np.asarray(data.target, dtype=np.float64),
-        None,
-        features,
-        TARGET,
-        "diabetes (scikit-learn)",
-    )
+    table = Table.of(dict(zip(map(str, data.feature_names), data.data.T, strict=True)))
+    y = np.asarray(data.target, dtype=np.float64)
+    return Task(table, y, None, TARGET, "diabetes (scikit-learn)", REGRESSION, "the target holds numbers")
 
 
-def columns(problem: TrainingRows) -> dict[str, np.ndarray]:
+def columns(task: Task) -> dict[str, np.ndarray]:
     """Features and target by name."""
-    assert isinstance(problem, Problem)
-    return dict(zip(problem.features, problem.X.T, strict=True)) | {problem.target: problem.y}
+    return dict(task.table.columns) | {task.target: task.y}
 
 
 def table_ending() -> str:

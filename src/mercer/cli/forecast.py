@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mercer.cli.problem import Problem, find_column, is_text
+from mercer.cli.problem import Problem
 from mercer.cli.regression import scaling
-from mercer.cli.tables import Table
-from mercer.core.errors import InputError
+from mercer.cli.task import CLASSIFICATION, Task
 from mercer.estimators import KernelClassifier, KernelRidge
+from mercer.estimators.tabular.encoder import TableEncoder
 from mercer.theory import LearningCurve, SamplesNeeded
 
 
-def with_codes(table: Table, target: str) -> tuple[Table, tuple[str, ...]]:
-    """The table with a target of words as codes, and the words; no words where the target is a number."""
-    name = find_column(table, target, "--target")
-    if not is_text(table.columns[name]):
-        return table, ()
-    column = table.columns[name]
-    values = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-    missing = next((row for row, value in enumerate(values) if value is None or value == ""), None)
-    if missing is not None:
-        raise InputError(f"Column {name!r} of {table.source}: the class in row {missing + 1} is missing.")
-    classes, codes = np.unique(np.array([str(value) for value in values]), return_inverse=True)
-    columns = dict(table.columns) | {name: codes.astype(np.float64)}
-    return replace(table, columns=columns), tuple(classes.tolist())
+def numbers_of(task: Task) -> tuple[Problem, tuple[str, ...]]:
+    """A task in numbers: encoded columns, classes as codes; and the classes, none where the target is a number."""
+    encoder = TableEncoder.looking_at(task.table, task.weights)
+    y, classes = task.y, ()
+    if task.kind == CLASSIFICATION:
+        found, y = np.unique(task.y, return_inverse=True)
+        y, classes = y.astype(np.float64), tuple(found.tolist())
+    X = encoder.encode(task.table)
+    return Problem(X, y, task.weights, encoder.columns, task.target, task.source, task.weight_column), classes
 
 
 def forecast(

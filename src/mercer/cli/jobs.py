@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from mercer.cli import demo
-from mercer.cli.forecast import as_record, forecast, with_codes
+from mercer.cli.fitting import Fitted, fit_task
+from mercer.cli.forecast import as_record, forecast, numbers_of
+from mercer.cli.frame_model import FrameModel
 from mercer.cli.model import MODEL_FILE, TableModel
-from mercer.cli.output import PLOT_FILE, REPORT_FILE, as_json, check_folder, filling, report, write_outcome
-from mercer.cli.predicting import kept_columns, predict_streamed
+from mercer.cli.output import PLOT_FILE, REPORT_FILE, account_of, as_json, check_folder, filling, write_outcome
+from mercer.cli.predicting import OURS, Predicted, Wanted, kept_columns, predict_frame, predict_streamed
 from mercer.cli.problem import (
-    Problem,
     checked_weights,
     matrix,
     missing_columns,
@@ -24,7 +26,8 @@ from mercer.cli.problem import (
     problem_from,
     reject_text,
 )
-from mercer.cli.regression import Settings, regress
+from mercer.cli.reading import STDIN, Format, read_file
+from mercer.cli.regression import Outcome, Settings
 from mercer.cli.scores import Score, score
 from mercer.cli.show import (
     console,
@@ -34,11 +37,13 @@ from mercer.cli.show import (
     pairs,
     progress,
     show_files,
+    show_fitted,
     show_next,
     show_outcome,
 )
 from mercer.cli.sources import (
     StreamedTable,
+    array_table,
     format_of_data,
     problem_of_table,
     streamed_table,
@@ -48,7 +53,10 @@ from mercer.cli.sources import (
 )
 from mercer.cli.streamed import begin, finish, kept_state, regress_streamed
 from mercer.cli.tables import Table, format_of, read_table, write_table
+from mercer.cli.task import CLASSIFICATION, Columns, Task, kind_of, task_of
 from mercer.core.errors import CheckpointError, InputError, MercerError
+from mercer.data.table import Table as DataTable
+from mercer.estimators.tabular.treatments import as_texts
 
 DEMO_KERNELS = ("laplace", "matern32", "gaussian")
 
@@ -62,14 +70,14 @@ def run_demo(out: Path, quick: bool) -> None:
     settings = Settings(kernels=DEMO_KERNELS[:1] if quick else DEMO_KERNELS, tune=not quick)
     train, test = (f"{name}{demo.table_ending()}" for name in ("train", "test"))
     with progress(console(error=True)) as step:
-        outcome = regress(demo.diabetes(), settings, step)
+        fitted = fit_task(demo.diabetes(), settings, step)
         step("writing the results")
         with filling(out) as scratch:
-            no_plot = write_outcome(scratch, outcome, demo.TITLE, "progression score")
-            write_table(scratch / train, demo.columns(outcome.train))
-            if outcome.test is not None:
-                write_table(scratch / test, demo.columns(outcome.test.rows))
-    show_outcome(screen, outcome)
+            no_plot = write_outcome(scratch, fitted, demo.TITLE, "progression score")
+            write_table(scratch / train, demo.columns(fitted.train))
+            if fitted.test is not None:
+                write_table(scratch / test, demo.columns(fitted.test.rows))
+    show_fitted(screen, fitted)
     show_files(screen, out, [*_files(no_plot), (train, "the rows learned from"), (test, "the test rows")])
     predict = _command("predict", out, out / test, "--out", out / "predictions.csv")
     again = _command("fit", out / train, "--target", demo.TARGET, "--kernel", "matern52")
@@ -84,39 +92,44 @@ def run_demo(out: Path, quick: bool) -> None:
 
 def run_fit(
     data: Path,
-    target: str,
-    features: Sequence[str] | None,
-    weights: str | None,
+    columns: Columns,
+    form: Format,
     settings: Settings,
     out: Path,
     *,
+    force: bool,
     quiet: bool,
     as_data: bool,
 ) -> None:
     """Fit a model to a file or folder and save it with a report and a plot."""
-    check_folder(out)
+    check_folder(out, force=force)
     screen = console(quiet=quiet or as_data)
     in_parts = why_in_parts(data, settings)
-    columns = (target, features, weights)
+    title = f"{data.name}: "
+    outcome: Outcome | Fitted
     if in_parts is None:
         with progress(console(error=True, quiet=quiet)) as step:
             step(f"reading {data}")
-            outcome = regress(_problem(data, *columns), settings, step)
+            outcome = fit_task(_task(data, columns, form), settings, step)
             step("writing the results")
             with filling(out) as scratch:
-                no_plot = write_outcome(scratch, outcome, f"{data.name}: {outcome.train.target}")
+                no_plot = write_outcome(scratch, outcome, title + columns.target)
     else:
         told = begin(settings)
+        table = _table(data, columns, in_parts)
         with interruptible(settings), in_steps(quiet or as_data) as step:
             if told is not None:
                 step(told)
-            outcome = regress_streamed(_table(data, *columns, in_parts), settings, step, not (quiet or as_data))
+            outcome = regress_streamed(table, settings, step, not (quiet or as_data))
             with filling(out) as scratch:
-                no_plot = write_outcome(scratch, outcome, f"{data.name}: {outcome.train.target}")
+                no_plot = write_outcome(scratch, outcome, title + outcome.train.target)
         finish(settings)
     if as_data:
-        print(as_json(report(outcome) | {"folder": str(out), "plot": PLOT_FILE if no_plot is None else None}))
-    show_outcome(screen, outcome)
+        print(as_json(account_of(outcome) | {"folder": str(out), "plot": PLOT_FILE if no_plot is None else None}))
+    if isinstance(outcome, Fitted):
+        show_fitted(screen, outcome)
+    else:
+        show_outcome(screen, outcome)
     show_files(screen, out, _files(no_plot))
     new = f"new{''.join(data.suffixes) or '.parquet'}"
     show_next(screen, [(_command("predict", out, new, "--out", "predictions.csv"), "predict rows of another file")])
@@ -135,13 +148,9 @@ def run_forecast(
     """Tell what more rows than those of a file would bring."""
     with progress(console(error=True)) as step:
         step(f"reading {data}")
-        classes: tuple[str, ...] = ()
-        if data.exists() and format_of_data(data) == "npy":
-            problem = _problem(data, *columns)
-        else:
-            table, classes = with_codes(read_table(data), columns[0])
-            problem = problem_from(table, *columns)
-        step(f"forecasting from {len(problem):,} rows")
+        task = _task(data, Columns(*columns), Format())
+        step(f"forecasting from {len(task):,} rows")
+        problem, classes = numbers_of(task)
         curve, needed = forecast(problem, kernel, error, memory, seed, classes)
     if as_data:
         print(as_json(as_record(curve, needed, classes)))
@@ -155,54 +164,84 @@ def run_forecast(
         out.print(f"An error of {needed.target:g}: {rows} ({needed.reason}).", soft_wrap=True)
 
 
-def run_predict(model_path: Path, data: Path, out: Path, keep: Sequence[str], *, quiet: bool, as_data: bool) -> None:
+def run_predict(
+    model_path: Path, data: Path, out: Path, wanted: Wanted, form: Format, *, quiet: bool, as_data: bool
+) -> None:
     """Predict the rows of a file with a saved model and write the predictions."""
-    format_of(out)
+    if out != STDIN:
+        format_of(out)
     if out.exists() and (out.is_dir() or any(p.exists() and out.samefile(p) for p in (data, model_path))):
         raise InputError(f"--out {out}: this is a folder, the data or the model; give a new file.")
-    if data.is_dir() or (data.exists() and (format_of(data) == "npy" or too_large(data, None) is not None)):
-        with in_steps(quiet or as_data):
-            model = TableModel.load(model_path)
-            found: Score | str | None
-            rows, found = predict_streamed(model, data, out, keep, shown=not (quiet or as_data))
-    else:
+    model = TableModel.load(model_path)
+    if isinstance(model, FrameModel):
         with progress(console(error=True, quiet=quiet)) as step:
-            step("loading the model")
-            model = TableModel.load(model_path)
-            step(f"reading {data}")
-            table = read_table(data)
-            X = features_of(model, table)
-            kept = kept_columns(table, keep)
-            rows = len(X)
-            step(f"predicting {rows:,} rows")
-            predicted = model.predict(X) if rows else np.empty(0)
-            write_table(out, {name: table.columns[name] for name in kept} | {"prediction": predicted})
-        known = model.target in table.columns and model.target != "" and rows > 0
-        found = _score(model, table, predicted) if known else None
+            step(f"predicting {data}")
+            predicted = predict_frame(model, data, out, wanted, form)
+    else:
+        predicted = _predict_numbers(model, data, out, wanted, quiet=quiet or as_data)
+    found = predicted.score
     if as_data:
-        scores = asdict(found) if isinstance(found, Score) else None
-        print(as_json({"rows": rows, "target": model.target, "score": scores, "file": str(out)}))
-    screen = console(quiet=quiet or as_data)
+        scores = None if found is None or isinstance(found, str) else asdict(found)
+        told = {"rows": predicted.rows, "trained_on": predicted.known, "target": model.target, "score": scores}
+        print(as_json(told | {"file": str(out)}), file=sys.stderr if out == STDIN else sys.stdout)
+    screen = console(quiet=quiet or as_data, error=out == STDIN)
     heading(screen, f"Predictions of {model.target}" if model.target else "Predictions")
-    lines = [("rows", f"{rows:,}"), ("written to", str(out))]
+    lines = [("rows", f"{predicted.rows:,}"), ("written to", "standard output" if out == STDIN else str(out))]
     if found is not None:
         words = found if isinstance(found, str) else f"{describe(found)} ({data.name} holds {model.target} too)"
         lines.append(("score", words))
+    if predicted.known:
+        lines.append(
+            ("note", f"the model was trained on {predicted.known:,} of these rows: new ones will fit less well")
+        )
     pairs(screen, lines)
 
 
-def _problem(data: Path, target: str, features: Sequence[str] | None, weights: str | None) -> Problem:
+def _predict_numbers(model: TableModel, data: Path, out: Path, wanted: Wanted, *, quiet: bool) -> Predicted:
+    """Predictions of a model that was fitted to rows in parts, or saved from Python."""
+    if wanted.level is not None or wanted.proba:
+        raise InputError("--interval and --proba need a model that was fitted to all rows at once.")
+    if out == STDIN or data == STDIN:
+        raise InputError("This model was fitted to rows that are read in parts: give files, not -.")
+    if data.is_dir() or (data.exists() and (format_of(data) == "npy" or too_large(data, None) is not None)):
+        with in_steps(quiet):
+            rows, found = predict_streamed(model, data, out, wanted.keep, shown=not quiet)
+        return Predicted(rows, 0, found)
+    table = read_table(data)
+    X = features_of(model, table)
+    kept = kept_columns(table, wanted.keep)
+    predicted = model.predict(X) if len(X) else np.empty(0)
+    write_table(out, {name: table.columns[name] for name in kept} | {OURS: predicted})
+    known = model.target in table.columns and model.target != "" and len(X) > 0
+    return Predicted(len(X), 0, _score(model, table, predicted) if known else None)
+
+
+def _task(data: Path, columns: Columns, form: Format) -> Task:
     """The rows of a file in memory."""
-    if data.exists() and format_of_data(data) == "npy":
-        return problem_of_table(streamed_table(data, target, features, weights, ""))
-    return problem_from(read_table(data), target, features, weights)
+    if data == STDIN or not data.exists() or format_of_data(data) != "npy":
+        return task_of(read_file(data, form), columns)
+    features = columns.features
+    if columns.drop:
+        names = array_table(data).names
+        features = [name for name in features or names if name not in {*columns.drop, columns.target}]
+    problem = problem_of_table(streamed_table(data, columns.target, features, columns.weights, ""))
+    table = DataTable.of(dict(zip(problem.features, problem.X.T, strict=True)))
+    texts = np.array(as_texts(problem.y), dtype=object)
+    kind, why = kind_of(problem.y, texts, problem.target, columns.task, problem.source)
+    y = texts.astype(str) if kind == CLASSIFICATION else problem.y
+    return Task(
+        table, y, problem.weights, problem.target, problem.source, kind, why, problem.weight_column, problem.notes
+    )
 
 
-def _table(data: Path, target: str, features: Sequence[str] | None, weights: str | None, reason: str) -> StreamedTable:
+def _table(data: Path, columns: Columns, reason: str) -> StreamedTable:
     """The rows of a file or folder, to be worked on in parts."""
+    if columns.task == CLASSIFICATION:
+        raise InputError(f"Classes are fitted to all rows at once, but here {reason}.")
+    asked = (columns.target, columns.features, columns.weights)
     if format_of_data(data) in ("parquet", "npy"):
-        return streamed_table(data, target, features, weights, reason)
-    return table_of_problem(problem_from(read_table(data), target, features, weights), reason)
+        return streamed_table(data, *asked, reason, columns.drop)
+    return table_of_problem(problem_from(read_table(data), *asked), reason)
 
 
 @contextlib.contextmanager

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.cli.frame_model import FrameModel
 from mercer.core.errors import ModelFileError
-from mercer.estimators import KernelRidge
+from mercer.estimators import KernelRidge, TabularEstimator
 from mercer.files.kinds import ANY_TABLE, TEXT, Several, Table, number, optional
 from mercer.files.persistence import load, register, save
 
@@ -67,14 +68,14 @@ class TableModel:
         save(self, path)
 
     @staticmethod
-    def load(path: Path) -> TableModel:
+    def load(path: Path) -> TableModel | FrameModel:
         """The model in a file, or in the model file of a folder."""
         if path.is_dir():
             path = path / MODEL_FILE
             if not path.exists():
                 raise ModelFileError(f"There is no {MODEL_FILE} in the folder {path.parent}.")
         model = load(path)
-        return model if isinstance(model, TableModel) else _of_regressor(model, path)
+        return model if isinstance(model, TableModel | FrameModel) else _of_estimator(model, path)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         meta, arrays = self.regressor._to_state()
@@ -114,6 +115,13 @@ class TableModel:
 def _one_target(model: KernelRidge) -> bool:
     coef = model.coef_ if hasattr(model, "coef_") else model.dual_coef_
     return coef.ndim == 1
+
+
+def _of_estimator(model: Any, path: Path) -> TableModel | FrameModel:
+    """A model saved from Python."""
+    if isinstance(model, TabularEstimator) and hasattr(model, "feature_names_in_"):
+        return FrameModel(model, "", None, np.empty(0, dtype=np.int64))
+    return _of_regressor(model, path)
 
 
 def _of_regressor(model: Any, path: Path) -> TableModel:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
+from mercer.cli.reading import STDIN
 from mercer.cli.regression import Settings
 from mercer.cli.sources import STREAMED
 from mercer.cli.tables import FORMATS, format_of
@@ -32,6 +34,8 @@ def checked_settings(
     landmarks: int | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
+    model: str = "kernel",
+    cv: int = 0,
 ) -> Settings:
     """The settings of a fit, or an error that names the option."""
     names = tuple(dict.fromkeys(kernels or [DEFAULT_KERNEL]))
@@ -52,10 +56,35 @@ def checked_settings(
         raise typer.BadParameter("name the file to go on from with --checkpoint.", param_hint="--resume")
     if checkpoint is not None and solver in EXACT:
         raise typer.BadParameter(f"--solver {solver} needs all rows at once.", param_hint="--checkpoint")
+    if cv == 1:
+        raise typer.BadParameter("1 fold leaves no rows to fit; give 2 or more.", param_hint="--cv")
+    if model == "gp" and (solver != "auto" or landmarks is not None or checkpoint is not None):
+        raise typer.BadParameter("--solver, --landmarks and --checkpoint are not for gp.", param_hint="--model")
     chosen, budget = checked_alpha(alpha), checked_memory(memory)
     return Settings(
-        names, chosen, tune, standardize, test_fraction, seed, budget, solver, landmarks, checkpoint, resume
+        names, chosen, tune, standardize, test_fraction, seed, budget, solver, landmarks, checkpoint, resume, model, cv
     )
+
+
+def one_of(value: str, known: Sequence[str], option: str) -> str:
+    """A word that is known."""
+    if value not in known:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=option)
+    return value
+
+
+def checked_level(level: float | None) -> float | None:
+    """The share of an interval."""
+    if level is not None and not 0 < level < 1:
+        raise typer.BadParameter(f"{level:g} is not between 0 and 1; 0.9 is usual.", param_hint="--interval")
+    return level
+
+
+def where_to(out: Path | None, data: Path) -> Path:
+    """Where predictions go: standard output where rows come from standard input."""
+    if out is None and data != STDIN:
+        raise typer.BadParameter("name the file to write, or - for standard output.", param_hint="--out")
+    return STDIN if out is None else out
 
 
 def checked_alpha(text: str) -> float | str:
@@ -102,6 +131,10 @@ def named_target(target: str | None, data: Path) -> str:
     """The column to predict; only an npz file has a customary name for it."""
     if target is not None:
         return target
-    if data.is_dir() or (any(data.name.lower().endswith(e) for e in FORMATS) and format_of(data) != "npz"):
+    if (
+        data == STDIN
+        or data.is_dir()
+        or (any(data.name.lower().endswith(e) for e in FORMATS) and format_of(data) != "npz")
+    ):
         raise typer.BadParameter("name the column to predict.", param_hint="--target")
     return NPZ_TARGET

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from mercer import __version__
+from mercer.cli import account
+from mercer.cli.account import NothingToDraw
+from mercer.cli.fitting import Fitted
 from mercer.cli.model import MODEL_FILE
-from mercer.cli.problem import Problem
 from mercer.cli.regression import Outcome
 from mercer.core.errors import InputError
 from mercer.plots import regression_summary
@@ -23,11 +25,7 @@ from mercer.plots.canvas import new_figure
 REPORT_FILE, PLOT_FILE = "report.json", "plot.png"
 
 
-class NothingToDraw(Exception):
-    """There are no predictions that a plot could show."""
-
-
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, *, force: bool = True) -> None:
     """Before any work: is this a place where results may be written without touching what is not ours?"""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out {folder}: this is a file; give a folder.")
@@ -38,6 +36,8 @@ def check_folder(folder: Path) -> None:
         raise InputError(
             f"--out {folder}: this folder holds other files and no earlier model; give a new or empty folder."
         )
+    if not force and (folder / MODEL_FILE).exists():
+        raise InputError(f"--out {folder}: this folder holds a model; give another folder, or --force to overwrite it.")
 
 
 @contextlib.contextmanager
@@ -60,16 +60,24 @@ def filling(folder: Path) -> Iterator[Path]:
         raise
 
 
-def write_outcome(scratch: Path, outcome: Outcome, title: str = "", target: str = "") -> str | None:
+def write_outcome(scratch: Path, outcome: Outcome | Fitted, title: str = "", target: str = "") -> str | None:
     """Write model, report and plot; the reason when there is no plot."""
     outcome.model.save(scratch / MODEL_FILE)
-    (scratch / REPORT_FILE).write_text(as_json(report(outcome)) + "\n", encoding="utf-8")
+    (scratch / REPORT_FILE).write_text(as_json(account_of(outcome)) + "\n", encoding="utf-8")
     try:
-        figure = _figure(outcome, title, target or outcome.model.target)
+        if isinstance(outcome, Fitted):
+            figure = account.figure(outcome, title, target or outcome.model.target)
+        else:
+            figure = _figure(outcome, title, target or outcome.model.target)
     except (ImportError, NothingToDraw) as error:
         return str(error)
     figure.savefig(scratch / PLOT_FILE, dpi=150)
     return None
+
+
+def account_of(outcome: Outcome | Fitted) -> dict[str, Any]:
+    """Everything found, as plain data."""
+    return account.report(outcome) if isinstance(outcome, Fitted) else report(outcome)
 
 
 def report(outcome: Outcome) -> dict[str, Any]:
@@ -130,12 +138,7 @@ def _figure(outcome: Outcome, title: str, target: str) -> Any:
             "error_name": "mean squared error" if path.criterion == "loo" else "score",
         }
     if test is None:
-        if outcome.loo_predictions is None or not isinstance(outcome.train, Problem):
-            raise NothingToDraw("no test rows and no leave-one-out predictions to draw")
-        return regression_summary(
-            outcome.train.y, outcome.loo_predictions, baseline=outcome.model.target_mean, label="leave-one-out",
-            baseline_label="mean", target=target, rows="training rows", title=title, **chosen,
-        )  # fmt: skip
+        raise NothingToDraw("no test rows and no leave-one-out predictions to draw")
     return regression_summary(
         test.rows.y, test.predictions["kernel ridge"], baseline=test.predictions["ridge regression"],
         label="kernel ridge", baseline_label="ridge regression", target=target, title=title, **chosen,

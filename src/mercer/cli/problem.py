@@ -104,6 +104,21 @@ def find_column(table: Table, name: str, option: str) -> str:
     raise InputError(f"{option} {name}: {table.source} has no column {name!r}.{_advice(table, name)}")
 
 
+def where_is(name: str, known: Sequence[str], usual: Sequence[str], option: str, source: str) -> str:
+    """The column of that name, or at that place among the usual ones, -1 for the last; the error lists what there is.
+
+    >>> where_is("-1", ("a", "b"), ("a", "b"), "--target", "f.csv")
+    'b'
+    """
+    if name in known:
+        return name
+    if name.lstrip("-").isdecimal() and -len(usual) <= int(name) < len(usual):
+        return usual[int(name)]
+    like = closest(name, known)
+    hint = f" Did you mean {like!r}?" if like else ""
+    raise InputError(f"{option} {name}: {source} has no column {name!r}.{hint} Its columns: {listed(list(known))}.")
+
+
 def missing_columns(table: Table, names: Sequence[str]) -> None:
     """Raise an error that lists the columns a model needs and a table does not have."""
     missing = [name for name in names if name not in table.columns]

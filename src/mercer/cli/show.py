@@ -15,6 +15,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 from rich.text import Text
 
+from mercer.cli import account
+from mercer.cli.fitting import ClassScore, Fitted
 from mercer.cli.regression import Outcome
 from mercer.cli.scores import Score
 from mercer.kernels import as_kernel
@@ -23,6 +25,8 @@ from mercer.kernels.shown import kernel_text
 STRONG, QUIET, BAD = "bold", "dim", "bold red"
 
 MEASURES = "R2 is the share of the variance explained, 1 at best; RMSE is a typical error, in units of the target."
+
+CLASS_MEASURES = "Accuracy is the share of rows that is right; log loss punishes sure mistakes, 0 at best."
 
 
 def console(*, error: bool = False, quiet: bool = False) -> Console:
@@ -60,14 +64,58 @@ def show_outcome(out: Console, outcome: Outcome) -> None:
     pairs(out, _fit_lines(outcome))
     if outcome.test is not None:
         heading(out, f"On {outcome.test.count:,} test rows")
-        out.print(_score_grid(outcome.test.scores))
+        out.print(_grid({name: account.cells(found) for name, found in outcome.test.scores.items()}))
         indented(out, MEASURES, QUIET)
         out.print()
         indented(out, outcome.test.verdict)
-    for i, note in enumerate(outcome.notes):
+    show_notes(out, outcome.notes)
+
+
+def show_fitted(out: Console, fitted: Fitted) -> None:
+    """The account of a fit to rows in memory."""
+    heading(out, "The fit")
+    pairs(out, account.lines(fitted, number, describe, duration))
+    test = fitted.test
+    if test is not None:
+        heading(out, f"On {len(test.rows):,} test rows")
+        out.print(_grid({name: account.cells(found) for name, found in test.scores.items()}))
+        if test.confusion is None:
+            indented(out, MEASURES, QUIET)
+        else:
+            indented(out, CLASS_MEASURES, QUIET)
+            _show_confusion(out, *test.confusion)
+        if test.inside is not None and test.width is not None:
+            words = (
+                f"intervals of {account.LEVEL:.0%} hold {test.inside:.0%} of the test rows, {number(test.width)} wide"
+            )
+            indented(out, f"{words} on average")
+        out.print()
+        indented(out, test.verdict)
+    show_notes(out, fitted.notes)
+
+
+def show_notes(out: Console, notes: Iterable[str]) -> None:
+    """What is worth a look."""
+    for i, note in enumerate(notes):
         if i == 0:
             heading(out, "Worth a look")
         indented(out, f"- {note}", "yellow")
+
+
+def _show_confusion(out: Console, classes: tuple[str, ...], counts: Any) -> None:
+    """True classes in rows, predicted ones in columns."""
+    shown = classes[: account.MOST_CLASSES]
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=QUIET)
+    grid.add_column("true \\ predicted")
+    for name in shown:
+        grid.add_column(name, justify="right", overflow="fold")
+    for name, row in zip(shown, counts, strict=False):
+        grid.add_row(name, *(f"{count:,.0f}" if count % 1 == 0 else f"{count:,.1f}" for count in row[: len(shown)]))
+    out.print()
+    out.print(Padding(grid, (0, 0, 0, 2), expand=False))
+    if len(shown) < len(classes):
+        indented(out, f"and {len(classes) - len(shown)} more classes, in report.json", QUIET)
+    out.print()
 
 
 def show_files(out: Console, folder: Path, files: Iterable[tuple[str, str]]) -> None:
@@ -116,12 +164,15 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
-def describe(score: Score) -> str:
+def describe(score: Score | ClassScore) -> str:
     """A score on one line.
 
     >>> describe(Score(0.5, 53.2812))
     'R2 0.500, RMSE 53.28'
     """
+    if isinstance(score, ClassScore):
+        loss = "" if score.log_loss != score.log_loss else f", log loss {score.log_loss:.3f}"
+        return f"accuracy {score.accuracy:.3f}{loss}"
     return f"R2 {score.r2:.3f}, RMSE {number(score.rmse)}"
 
 
@@ -163,15 +214,16 @@ def _fit_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "time", duration(outcome.seconds)
 
 
-def _score_grid(scores: dict[str, Score]) -> Any:
-    places = _decimals(max(score.rmse for score in scores.values()))
+def _grid(scores: dict[str, tuple[tuple[str, float], tuple[str, float]]]) -> Any:
+    """A share and an error of each model."""
+    places = _decimals(max(error for _, (_, error) in scores.values()))
     grid = Grid(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style=QUIET)
     grid.add_column("")
-    grid.add_column("R2", justify="right")
-    grid.add_column("RMSE", justify="right")
-    for name, score in scores.items():
-        r2 = f"{round(score.r2, 3) + 0.0:.3f}" if score.r2 == score.r2 else "-"
-        grid.add_row(name, r2, f"{score.rmse:,.{places}f}" if places <= 9 else f"{score.rmse:.3e}")
+    for name, _ in next(iter(scores.values())):
+        grid.add_column(name, justify="right")
+    for model, ((_, share), (_, error)) in scores.items():
+        first = f"{round(share, 3) + 0.0:.3f}" if share == share else "-"
+        grid.add_row(model, first, f"{error:,.{places}f}" if places <= 9 else f"{error:.3e}")
     return Padding(grid, (0, 0, 0, 2), expand=False)
 
 

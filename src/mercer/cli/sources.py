@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.problem import Problem, checked_problem, find_column, listed, missing_columns, quoted, reject_text
+from mercer.cli.reading import STDIN
 from mercer.cli.regression import Settings
 from mercer.cli.tables import Table, array_names, format_of, is_index
 from mercer.core.errors import InputError
 from mercer.core.memory import readable, resolve_budget
+from mercer.data import table as columns_of
 from mercer.data.rows import ArrayRows, ColumnRows, ParquetRows, Part, RowSource, npy_rows
 from mercer.data.rows.files import FileArray
 from mercer.data.rows.parquet import parquet_files
+from mercer.data.rows.source import ROWS_AT_ONCE
 
 STREAMED = ("nystrom", "falkon", "random_features")
 """Solvers that need no more than some of the rows at a time."""
@@ -44,6 +47,8 @@ class StreamedTable:
 
 def why_in_parts(data: Path, settings: Settings) -> str | None:
     """Why the rows of a file or folder are read in parts, None when they are read as a whole."""
+    if data == STDIN:
+        return None
     if not data.exists() and not data.suffix:
         raise InputError(f"There is no file or folder {data}.")
     if data.is_dir():
@@ -79,7 +84,12 @@ def too_large(data: Path, memory: int | None) -> str | None:
 
 
 def streamed_table(
-    data: Path, target: str, features: Sequence[str] | None, weights: str | None, reason: str
+    data: Path,
+    target: str,
+    features: Sequence[str] | None,
+    weights: str | None,
+    reason: str,
+    drop: Sequence[str] = (),
 ) -> StreamedTable:
     """The columns of Parquet or .npy data that a fit uses."""
     columns, rows_of = _columns(data)
@@ -90,7 +100,7 @@ def streamed_table(
         counted = find_column(columns, _from_end(columns, weights), "--weights")
     used = [name for name in (wanted, counted) if name is not None]
     if features is None:
-        chosen = tuple(name for name in columns.features if name not in used)
+        chosen = tuple(name for name in columns.features if name not in (*used, *drop))
     else:
         chosen = tuple(find_column(columns, name, "--features") for name in features)
         both = [name for name in chosen if name in used]
@@ -114,6 +124,22 @@ def table_of_problem(problem: Problem, reason: str) -> StreamedTable:
     return StreamedTable(
         rows, problem.features, problem.target, problem.weight_column, problem.source, reason, problem.notes
     )
+
+
+def array_table(data: Path) -> columns_of.Table:
+    """The columns of an array in a .npy file, which are called X0, X1 and so on."""
+    array = np.asarray(FileArray.npy(data)[:], dtype=np.float64)
+    if array.ndim != 2:
+        raise InputError(f"{data} has shape {array.shape}; expected two dimensions, one row for each example.")
+    return columns_of.Table.of(dict(zip(array_names(array.shape[1]), array.T, strict=True)))
+
+
+def parquet_tables(data: Path) -> Iterator[columns_of.Table]:
+    """The rows of Parquet files, some at a time."""
+    arrow = importlib.import_module("pyarrow")
+    for file in parquet_files(data):
+        for batch in _parquet(file).iter_batches(ROWS_AT_ONCE):
+            yield columns_of.Table.of(arrow.Table.from_batches([batch]))
 
 
 def problem_of_table(table: StreamedTable) -> Problem:

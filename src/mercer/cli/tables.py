@@ -16,11 +16,16 @@ import numpy as np
 
 from mercer.core.errors import InputError
 from mercer.core.files import replacing
+from mercer.data.table import Table as Columns
 
 FORMATS = {
     ".csv": "csv",
     ".csv.gz": "csv",
     ".tsv": "csv",
+    ".tsv.gz": "csv",
+    ".txt": "csv",
+    ".txt.gz": "csv",
+    ".dat": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npz": "npz",
@@ -28,6 +33,7 @@ FORMATS = {
 }
 """What a file's name says about its content."""
 
+TEXT_FORMATS = ("csv",)
 DELIMITERS = (",", ";", "\t")
 NAMES_KEY = "feature_names"
 """The array of an npz file that names the columns of its X."""
@@ -58,6 +64,18 @@ def read_table(path: Path) -> Table:
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
     return _read_npz(path) if kind == "npz" else _read_arrow(path, kind)
+
+
+def read_arrays(path: Path) -> tuple[Mapping[str, Any], tuple[str, ...], Mapping[str, str]]:
+    """The columns of a Parquet or npz file, those to learn from, and why other arrays are no columns."""
+    table = read_table(path)
+    columns = {name: c if isinstance(c, np.ndarray) else _plain(name, c) for name, c in table.columns.items()}
+    return columns, table.features, table.left_out
+
+
+def _plain(name: str, column: Any) -> np.ndarray:
+    """An arrow column as an array."""
+    return Columns.of(_arrow().table({name: column})).columns[name]
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import gzip
 import importlib
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -88,3 +89,10 @@ class _Npy:
             np.lib.format.write_array_header_2_0(self.file, header)
             self.begun = True
         self.file.write(rows.astype("<f8").tobytes())
+
+
+def to_stdout(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write columns as CSV to standard output, which `path` stands for."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(np.asarray(c).tolist() for c in columns.values()), strict=True))

@@ -16,10 +16,10 @@ NO_NUMBER = GAP_WORDS | {"none", "-", "--", "."}
 _SPACES = " \u00a0\u202f'\u2019_"
 NUMBER = {
     ".": re.compile(
-        r"[+-]?(?=[\d.])(\d+|\d{1,3}(,\d{3})+|\d{1,3}([ \u00a0\u202f'\u2019]\d{3})+)?(\.\d*)?([eE][+-]?\d+)?"
+        r"[+-]?(?=[\d.])(\d+|[1-9]\d{0,2}(,\d{3})+|[1-9]\d{0,2}([ \u00a0\u202f'\u2019]\d{3})+)?(\.\d*)?([eE][+-]?\d+)?"
     ),
     ",": re.compile(
-        r"[+-]?(?=[\d,])(\d+|\d{1,3}(\.\d{3})+|\d{1,3}([ \u00a0\u202f'\u2019]\d{3})+)?(,\d*)?([eE][+-]?\d+)?"
+        r"[+-]?(?=[\d,])(\d+|[1-9]\d{0,2}(\.\d{3})+|[1-9]\d{0,2}([ \u00a0\u202f'\u2019]\d{3})+)?(,\d*)?([eE][+-]?\d+)?"
     ),
 }
 """How numbers are written, by their decimal mark, with or without separators of thousands."""

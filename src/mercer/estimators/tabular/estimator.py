@@ -255,7 +255,7 @@ class TabularEstimator(BaseEstimator):
             _check_n_features(self, X, reset=False)
             if hasattr(self, "feature_names_in_"):
                 table = Table(dict(zip(self.feature_names_in_, table.columns.values(), strict=True)), len(table))
-        elif not hasattr(X, "keys") or not isinstance(X, Mapping | Table):
+        elif not isinstance(X, Mapping | Table):
             _check_feature_names(self, X, reset=False)
         if not len(table):
             raise InputError("X is empty: 0 sample(s) while a minimum of 1 is required.")

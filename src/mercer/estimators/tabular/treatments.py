@@ -224,7 +224,7 @@ def as_texts(column: np.ndarray) -> list[str | None]:
     ['1', '2.5', None]
     """
     if column.dtype.kind == "f":
-        return [None if v != v else f"{v:.17g}" if v != int(v) else str(int(v)) for v in column.tolist()]
+        return [None if v != v else str(int(v)) if v.is_integer() else repr(v) for v in column.tolist()]
     if column.dtype.kind == "M":
         return [None if np.isnat(v) else str(v) for v in column]
     return [None if v is None else str(v) for v in column.tolist()]
