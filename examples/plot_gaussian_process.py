@@ -56,8 +56,8 @@ least = functions(gap).min(axis=1)
 print(f"least value in the gap {np.mean(least):.2f} +- {np.std(least):.2f}, the truth is {np.sin(gap).min():.2f}")
 
 # %%
-# Do intervals hold what they promise? And which of four features matter? Only the first two are used here; the
-# relevance is the deviation of a feature divided by its length scale.
+# How many held-out values lie inside the intervals? And which of four features matter?
+# Only the first two are used here; the relevance is the deviation of a feature divided by its length scale.
 
 Z = rng.normal(size=(400, 4))
 t = np.sin(2 * Z[:, 0]) + 0.5 * Z[:, 1] + 0.2 * rng.normal(size=400)

@@ -1,6 +1,6 @@
 """
-Probabilities that know where there are no data
-===============================================
+Probabilities with uncertainty away from the data
+=================================================
 
 A Gaussian process classifier averages over all functions that fit the labels. Close to the data it is as sure as other
 classifiers; far away it says that it does not know.

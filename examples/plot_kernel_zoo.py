@@ -35,7 +35,7 @@ print(seasonal)
 assert eval(repr(seasonal)) == seasonal
 
 # %%
-# What is known about a kernel is data. A question mark means not known: the library does not guess.
+# Known properties are attributes. A question mark means not known: the library does not guess.
 
 zoo = {
     "Gaussian": Gaussian(0.3),

@@ -1,6 +1,6 @@
 """
-Quantiles, and targets that lie
-===============================
+Quantiles, and regression with outliers
+=======================================
 
 The squared loss finds the mean. Other losses find other things: the quantile loss finds the value below which a
 given share of the targets lies, and the Huber loss finds a mean that wild targets hardly move.
@@ -50,6 +50,6 @@ right.scatter(X, wrong, s=8, color="#222222")
 right.plot(X, squared.predict(X), color="#D55E00", label="squared loss")
 right.plot(X, huber.predict(X), color="#0072B2", label="Huber loss")
 right.plot(X, np.sin(X), color="#6B6B6B", linestyle="--", label="truth")
-right.set(xlabel="x", ylabel="y", title="Targets that lie")
+right.set(xlabel="x", ylabel="y", title="Regression with outliers")
 right.legend()
 plt.show()

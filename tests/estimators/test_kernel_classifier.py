@@ -233,7 +233,7 @@ def test_a_saved_model_is_the_same_model(loss, extra, tmp_path, wine):
 
 def test_a_fit_that_stops_early_warns_and_says_so(cancer):
     X, y = cancer
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 is spent"):
+    with pytest.warns(ConvergenceWarning, match="stopped after max_iter=1 "):
         model = KernelClassifier(alpha=1e-4, max_iter=1).fit(X, y)
     assert not model.solver_report_.converged
     assert any("not reached" in concern for concern in model.report().concerns)

@@ -420,7 +420,7 @@ def test_auto_finds_least_squares_where_few_rows_are_different(seed):
     model = KernelRidge(Gaussian(1.0), alpha=0.0, memory_budget="60MiB", random_state=seed).fit(x, noisy)
     means = [noisy[x[:, 0] == k].mean() for k in range(5)]
     np.testing.assert_allclose(model.predict(np.arange(5.0)[:, None]), means, atol=1e-8)
-    assert "only 5 of 3,000 rows are different" in model.solver_report_.reason
+    assert "only 5 of 3,000 rows are distinct" in model.solver_report_.reason
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def gaussian(**params):
         ({"class": "Gaussian", "params": [1.0]}, r"parameters of Gaussian in the model file are not a table: \[1.0\]"),
         (gaussian(gamma=1.0), r"Gaussian has the parameters \['length_scale'\], but the model file gives \['gamma'\]"),
         ({"class": "Sum", "params": {"k1": gaussian()}}, r"Sum has the parameters \['k1', 'k2'\]"),
-        (gaussian(length_scale=-1.0), r"cannot be: Gaussian\(length_scale=-1.0\)"),
+        (gaussian(length_scale=-1.0), r"invalid kernel: Gaussian\(length_scale=-1.0\)"),
         (gaussian(length_scale=math.nan), r"length_scale=nan"),
         (gaussian(length_scale="wide"), "length_scale='wide'"),
         (gaussian(length_scale=True), "length_scale=True"),

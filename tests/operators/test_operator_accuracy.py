@@ -112,8 +112,8 @@ def test_float64_products_of_rough_kernels_keep_near_duplicates() -> None:
 
 
 def test_notes_say_which_precision_the_product_has() -> None:
-    assert gram(Gaussian(), cloud(50, 3, 20.0)).notes == ("fold in float32",)
-    assert gram(Gaussian(), cloud(50, 3, 20.0).double()).notes == ("fold in float64",)
+    assert gram(Gaussian(), cloud(50, 3, 20.0)).notes == ("squared distances by matrix product, float32",)
+    assert gram(Gaussian(), cloud(50, 3, 20.0).double()).notes == ("squared distances by matrix product, float64",)
     (note,) = gram(Gaussian(), cloud(50, 3, 312.0)).notes
     assert note.startswith("float64 product: R2 = 3")
     assert note.endswith("> 25")

@@ -88,7 +88,7 @@ def test_gradient_descent_that_diverges_or_is_cut_short_says_so():
     A, b = MatrixSystem(Laplace()(sample())), sample()[:, 0]
     short = GradientDescent(max_iter=3).solve(A, b)
     assert not short.converged
-    assert "max_iter=3 is spent" in short.reason
+    assert "stopped after max_iter=3 " in short.reason
     wild = GradientDescent(step=10.0).solve(A, b)
     assert not wild.converged
     assert "too long" in wild.reason

@@ -122,7 +122,7 @@ def test_integer_weights_equal_repeated_rows(sample):
 def test_too_few_steps_are_reported_and_still_finite(sample):
     found = Newton(tol=1e-12, max_iter=1).solve(spans(sample)["stored"], objective("logistic", sample, True, 1e-4))
     assert not found.converged
-    assert "max_iter=1 is spent" in found.reason
+    assert "stopped after max_iter=1 " in found.reason
     assert bool(torch.isfinite(found.value).all())
 
 

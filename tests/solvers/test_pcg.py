@@ -88,7 +88,10 @@ def test_a_search_cut_short_reports_its_true_residual_and_stays_finite():
     solution = PCG(max_iter=2, preconditioner=None).solve(K, b, 1e-8)
     assert not solution.converged
     assert solution.iterations == 2
-    assert "max_iter=2 is spent: raise it, or use a larger alpha; no preconditioner" in solution.reason
+    assert (
+        "stopped after max_iter=2 iterations; increase max_iter, or use a larger alpha; no preconditioner"
+        in solution.reason
+    )
     assert bool(torch.isfinite(solution.value).all())
     assert true_residual(K, solution, b, 1e-8) == pytest.approx(solution.residual, rel=1e-9)
 

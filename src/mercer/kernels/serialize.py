@@ -112,7 +112,7 @@ def _loaded(data: Any, depth: int) -> Kernel:
     try:
         return cls(**values)
     except MercerError as error:
-        raise ModelFileError(f"The model file holds a kernel that cannot be: {error}") from error
+        raise ModelFileError(f"The model file contains an invalid kernel: {error}") from error
 
 
 def _value(value: Any, where: str, depth: int) -> Any:

@@ -13,7 +13,7 @@ from mercer.losses.registry import register
 class PiecewiseLinear(Loss):
     """A convex loss made of straight pieces, zero at its least: `kinks` says where they meet, `slopes` what they are.
 
-    Their number k is the same for every target. Solvers work with the two, so these are all that a loss of one's own
+    Their number k is the same for every target. Solvers work with the two, so these are all that a custom loss
     needs.
     """
 

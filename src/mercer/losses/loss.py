@@ -1,4 +1,4 @@
-"""What every loss has: value, derivatives, and checks of losses of one's own."""
+"""What every loss has: value, derivatives, and checks of custom losses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Loss:
 
     The loss of a row depends on that row alone: fits add losses up, and leave rows out to choose alpha.
 
-    One method, `value`, makes a loss of one's own; derivatives come from torch where they are not written down. A loss
+    One method, `value`, makes a custom loss; derivatives come from torch where they are not written down. A loss
     that is not convex says so with ``convex = False`` and is then minimised to a local solution.
 
     Attributes

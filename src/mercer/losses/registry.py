@@ -107,7 +107,7 @@ def from_dict(data: Any) -> Loss:
     try:
         return SAVED[name](**params)
     except MercerError as error:
-        raise ModelFileError(f"The model file holds a loss that cannot be: {error}") from error
+        raise ModelFileError(f"The model file contains an invalid loss: {error}") from error
 
 
 def _registered(cls: Any) -> Any:

@@ -51,7 +51,7 @@ def gram(
     >>> from mercer.kernels import Gaussian
     >>> K = gram(Gaussian(), np.array([[0.0], [1.0]]))
     >>> K
-    GramOperator(Gaussian(length_scale=1.0), 2 x 2, float64 on cpu; fold in float64)
+    GramOperator(Gaussian(length_scale=1.0), 2 x 2, float64 on cpu; squared distances by matrix product, float64)
     >>> (K @ np.array([1.0, 1.0])).round(4)
     array([1.6065, 1.6065])
     """
@@ -90,7 +90,8 @@ class GramOperator(Operator):
     ----------
     kernel : the kernel.
     shape, dtype, device : of the matrix.
-    notes : how products are computed, such as "fold in float32" or "float64 product: R2 = 312 > 25".
+    notes : how products are computed, such as "squared distances by matrix product, float32" or "float64 product:
+        R2 = 312 > 25".
     learns : whether products carry gradients to the points or to parameters of the kernel.
     """
 

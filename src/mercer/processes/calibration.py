@@ -1,4 +1,4 @@
-"""Do predicted intervals hold what they promise?"""
+"""How many observations lie inside predicted intervals."""
 
 from __future__ import annotations
 

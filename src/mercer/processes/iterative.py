@@ -28,8 +28,8 @@ from mercer.solvers.pcg import PCG
 
 @dataclass(frozen=True)
 class Iterative:
-    """Nothing of the size of two covariances is stored, and where one does not fit the memory budget, nothing of the
-    size of one: systems are then solved by conjugate gradients, and log-determinants come from Lanczos quadrature.
+    """Stores at most one n x n factor; if that does not fit, uses conjugate gradients and Lanczos quadrature for
+    log-determinants.
 
     Where one covariance fits, its Cholesky factor gives the exact likelihood, the mean and the variances, and gradients
     of the log-determinant come from samples. The report says which it is.

@@ -93,7 +93,7 @@ class IterativePosterior(Posterior):
         if place.dtype == torch.float32 and report.residual > HOPELESS:
             made.place, made._prepared = replace(place, dtype=torch.float64), None
             solved, report = made.solve_with_report(rhs)
-            reason = "; ".join(filter(None, [reason, "float64 products, since float32 ones did not lead anywhere"]))
+            reason = "; ".join(filter(None, [reason, "float32 did not converge; switched to float64"]))
         made.mean_function, _, made.weights = centring.fit(solved.to(data.Y))
         words = "; ".join(filter(None, [reason, report.reason]))
         made.report = replace(report, reason=words)

@@ -34,7 +34,7 @@ def choose(
     ``solver="auto"`` solves the full system while it can: by Cholesky for positive alphas, by an eigendecomposition for
     alpha = 0, for a path, and for more than a dozen different alphas; where the matrix does not fit, by conjugate
     gradients up to 100,000 rows, a million on a GPU. Beyond that, and for a path that does not fit, it takes landmarks;
-    alpha = 0 goes to EigenPro, though estimators take landmarks where few rows are different. Landmarks or features
+    alpha = 0 goes to EigenPro, though estimators take landmarks where few rows are distinct. Landmarks or features
     that are asked for decide at once.
 
     >>> choose(1000, 1, 1.0, memory_budget="1GiB")

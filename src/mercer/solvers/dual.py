@@ -102,7 +102,8 @@ class Dual:
                 ending = step.reason
                 break
             if steps >= self.max_iter:
-                ending = f"max_iter={self.max_iter} is spent: raise it, or use a larger alpha or tol"
+                ending = f"stopped after max_iter={self.max_iter} iterations"
+                ending += "; increase max_iter, or use a larger alpha or tol"
                 break
             if stuck >= PATIENCE:
                 ending = "this is the smallest duality gap that rounding allows: use a larger alpha or tol"

@@ -199,7 +199,7 @@ class EigenPro:
             words += f"; {held_out_words(descent.held_out)}"
         return words + {
             "diverged": "; the errors grew with every step tried",
-            "spent": f"; max_iter={self.max_iter} is spent: raise it to fit more closely",
+            "spent": f"; stopped after max_iter={self.max_iter} epochs; increase max_iter to fit more closely",
             "interrupted": "; interrupted, this is the best iterate so far",
         }.get(ending, "")
 

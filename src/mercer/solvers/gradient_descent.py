@@ -144,7 +144,7 @@ class GradientDescent:
             words += f"; {held_out_words(held_out)}"
         return words + {
             "diverged": f"; the residuals grew: step={step:.2g} is too long",
-            "spent": f"; max_iter={self.max_iter} is spent: raise it to fit more closely",
+            "spent": f"; stopped after max_iter={self.max_iter} epochs; increase max_iter to fit more closely",
             "interrupted": "; interrupted, this is the best iterate so far",
         }.get(ending, "")
 

@@ -111,7 +111,7 @@ class Newton:
                 if residual <= self.tol:
                     break
             else:
-                ending = f"max_iter={self.max_iter} is spent: raise it, or use a larger alpha"
+                ending = f"stopped after max_iter={self.max_iter} iterations; increase max_iter, or use a larger alpha"
         except KeyboardInterrupt:
             if not self.keep_interrupted:
                 raise

@@ -92,7 +92,8 @@ class NystromSums:
         )
         fits = cross.ndim == 2 and gram.shape == (len(cross), len(cross)) and targets.shape == (2, cross.shape[1])
         if not fits or features.shape != (len(cross),) or counts.shape != (3,):
-            raise InputError(f"Arrays of shapes {tuple(gram.shape)} and {tuple(cross.shape)} are no sums.")
+            shapes = f"{tuple(gram.shape)} and {tuple(cross.shape)}"
+            raise InputError(f"Expected sums of shapes (m, m) and (m, t), got {shapes}.")
         sums = cls(len(cross), cross.shape[1], device)
         sums.gram, sums.cross, sums.features, sums.targets = gram, cross, features, targets
         sums.rows, sums.weight, sums.trace = int(counts[0]), float(counts[1]), float(counts[2])

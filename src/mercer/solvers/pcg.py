@@ -273,7 +273,7 @@ def how_it_ended(found: cg.Iterates, max_iter: int, precision: str) -> str:
         cg.DIVERGING: "the residuals grew or stopped being finite: use a larger alpha",
         cg.STAGNATED: f"this is the best residual that {precision} products reach: use a larger alpha"
         + ("" if precision == "float64" else " or float64 data"),
-        cg.RUNNING: f"max_iter={max_iter} is spent: raise it, or use a larger alpha",
+        cg.RUNNING: f"stopped after max_iter={max_iter} iterations; increase max_iter, or use a larger alpha",
     }
     seen = set(found.fate.tolist())
     return next((words for fate, words in endings.items() if fate in seen), "")

@@ -67,7 +67,7 @@ def plan_loss(settings: LossSettings, sample: Sample, classes: np.ndarray | None
     device, if_kept = device_of(settings.device, seen), budget_if_kept(settings.memory_budget, rows)
     solver, reason = choose_for_loss(len(data), settings.solver, if_kept, device, settings.n_landmarks)
     if solver == "nystrom" and sample.square:
-        raise InputError("solver='nystrom' chooses landmarks among rows, which a precomputed kernel has not.")
+        raise InputError("Landmarks need feature rows; kernel='precomputed' has none.")
     place = place_of(settings, solver, seen, budget_left(settings.memory_budget, rows, kept=solver != "nystrom"))
     kernel = resolve(settings.kernel.bind(data.rows.names), data.rows, data.weights, seed=settings.seed)
     check_kernel_values(kernel, rows)

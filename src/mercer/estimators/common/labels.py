@@ -68,7 +68,7 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
     result = np.ones(len(classes))
     for label, weight in class_weight.items():
         if label not in known:
-            raise InputError(f"class_weight has the class {label!r}, which y has not.")
+            raise InputError(f"class_weight contains class {label!r}, which does not occur in y.")
         if not weight >= 0:
             raise InputError(f"class_weight[{label!r}]={weight!r}: must be a number >= 0.")
         result[known[label]] = weight

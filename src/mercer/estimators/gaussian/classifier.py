@@ -34,7 +34,7 @@ from mercer.processes.laplace_posterior import LaplacePosterior
 @register
 @renamed(optimize="tune")
 class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
-    r"""Classification with a Gaussian process: probabilities that know where there are no data.
+    r"""Classification with a Gaussian process: probabilities with uncertainty away from the data.
 
     Two classes have one latent function with the prior :math:`f \sim GP(0, k)`, more have one each with the same k,
 

@@ -185,7 +185,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, noise: Any = None) -> Self:
-        """Condition on more rows, with kernel and noise as they are: equal to a refit to all rows with these.
+        """Add rows with kernel and noise fixed; same result as refitting on all rows.
 
         `noise` gives the variances of the new rows where `fit` was given one for each. The first call is a `fit`.
         """
@@ -253,13 +253,13 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
     ) -> tuple[Any, Any]:
         """The ends of the central interval that holds an observation (the function for `latent`) with that probability.
 
-        A process with the right kernel is believed: its intervals reach a normal quantile of deviations either way,
-        which is ``calibrated=False``. ``calibrated=True`` takes the number of deviations from the data instead: that
-        which holds the share `level` of the training observations, each predicted from all others. For rows like those
-        of the training data such intervals hold what they promise, though wide ones may make up for narrow ones
-        elsewhere. "auto" believes the process unless these observations contradict it: where clearly fewer or more of
-        them than promised are inside intervals of 50, 80, 90, 95 or 99% (less than 93% or more than 97% for level
-        0.95). It always does for `latent`, fewer than 20 rows, and methods without an exact factor; after a call,
+        Default: mean +- z std. If leave-one-out coverage is clearly off, z is replaced by an empirical quantile.
+        ``calibrated=False`` always takes z, the normal quantile. ``calibrated=True`` always takes the empirical
+        quantile: the number of deviations within which the share `level` of the training observations lie, each
+        predicted from all others. For rows like those of the training data such intervals have the right coverage on
+        average, though wide ones may make up for narrow ones elsewhere. "auto" keeps z unless clearly fewer or more of
+        these observations than promised are inside intervals of 50, 80, 90, 95 or 99% (less than 93% or more than 97%
+        for level 0.95), and always for `latent`, fewer than 20 rows, and methods without an exact factor; after a call,
         `report()` says what was found. Rows that have copies do not count as left out. The first calibrated call of a
         model costs about as much as one evaluation of its likelihood. Where `fit` was given `order=`, the number of
         deviations is that which holds later blocks of rows forecast from all earlier ones. `noise` gives the
@@ -352,7 +352,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         return self._fit.leave_one_out()
 
     def calibration(self, X: Any, y: Any, levels: Any = LEVELS) -> IntervalCalibration:
-        """Whether intervals hold what they promise at rows X with observations y; its `plot` shows it."""
+        """Check the coverage of intervals at rows X with observations y; `plot` shows it."""
         mean, std = self.predict(X, return_std=True)
         y, mean, std = (v.detach().cpu().numpy() if isinstance(v, Tensor) else np.asarray(v) for v in (y, mean, std))
         return IntervalCalibration.of(y, mean, std, levels)

@@ -92,7 +92,9 @@ def concerns(fit: ProcessFit) -> list[str]:
     found: list[str] = []
     posterior, optimum, solved = fit.posterior, fit.optimum, fit.posterior.report
     if not solved.converged:
-        found.append(f"the data are not met (relative residual {solved.residual:.1e}): use a larger noise")
+        found.append(
+            f"the model does not fit the training data (relative residual {solved.residual:.1e}): use a larger noise"
+        )
     if solved.jitter:
         found.append(f"a jitter of {solved.jitter:.0e} was added to the diagonal to make the factorisation succeed")
     if posterior.clamped:

@@ -81,7 +81,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         then all are fitted, or added up on landmarks.
     solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
         "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
-        (conjugate gradients), "eigenpro" and "gd" (descents that stop by rows held out; use alpha=0). On landmarks:
+        (conjugate gradients), "eigenpro" and "gd" (gradient methods with early stopping; use alpha=0). On landmarks:
         "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features". "primal"
         works in the features of the kernel itself, where these are few (`Linear`, `Polynomial`, `FeatureMap`): the
         exact fit, by sums over the rows. Or a solver

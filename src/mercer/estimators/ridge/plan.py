@@ -121,7 +121,7 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
             choose(len(data), seen.n_targets, alpha, "eigh", budget, device)
         if solver == "eigenpro" and (kinds := _few_kinds(data, settings, device)):
             # least squares, which a descent that looks at some rows at a time does not reach
-            solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are different"
+            solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are distinct"
     kernel = resolved_kernel(settings.kernel, data, settings.seed)
     if settings.solver == "auto" and settings.n_landmarks is None and settings.n_features is None:
         features = own_features(kernel, data, budget, most=len(data) - 1)

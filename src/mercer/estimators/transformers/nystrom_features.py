@@ -58,7 +58,7 @@ def fit_nystrom(settings: NystromSettings, sample: Sample) -> MapFit[NystromMap]
     """Nyström features on landmarks among the rows of the sample."""
     kernel = resolved_kernel(settings.kernel, sample, settings.seed)
     if sample.square:
-        raise InputError("NystromFeatures chooses landmarks among rows, which a precomputed kernel does not have.")
+        raise InputError("Landmarks need feature rows; kernel='precomputed' has none.")
     count, how, budget = settings.n_components, settings.landmarks, settings.memory_budget
     chosen = choose_landmarks(kernel, sample.rows, count, how, settings.seed, memory_budget=budget)
     features = NystromMap.of(kernel, chosen.points, **settings.place(chosen.points, sample.torch_in))

@@ -210,7 +210,7 @@ class SquaredDistance(TileInput):
             self.centre = self._median(some)
             largest = max(self._radius(sample) for sample in samples)
         radius = largest / abs(factor)
-        self.note = f"fold in {dtype_name(dtype)}"
+        self.note = f"squared distances by matrix product, {dtype_name(dtype)}"
         if dtype == torch.float32 and radius > FOLD_RADIUS:
             self.dtype = torch.float64
             self.note = f"float64 product: R2 = {radius:.4g} > {FOLD_RADIUS:g}"
