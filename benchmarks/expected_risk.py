@@ -20,7 +20,7 @@ REPEATS, TEST_POINTS = 100, 500
 ROWS = (100, 200)
 RIDGES = (0.0, 1e-2, 1.0)
 NOISES = (0.0, 0.2)
-DEGREES, D = 60, 5
+DEGREES, D = 12, 20
 POWER = np.array([0.2, 1.0, 0.5])
 Errors = tuple[float, float]
 

@@ -17,10 +17,8 @@ from mercer.theory import curse_of_dimensionality, degree_reached, multiple_desc
 # How many rows would the worst function need, until the error has fallen to a tenth of that of one row? Functions with
 # one derivative, and with four:
 
-rough, smooth = curse_of_dimensionality(smoothness=1), curse_of_dimensionality(smoothness=4)
-print("features   rows, one derivative   rows, four derivatives")
-for d in rough:
-    print(f"{d:>8}   {rough[d]:>20,.3g}   {smooth[d]:>22,.3g}")
+for derivatives in (1, 4):
+    print(f"{derivatives} derivative(s)", curse_of_dimensionality(smoothness=derivatives), sep="\n")
 
 # %%
 # Nobody has so many rows; what is learned from data is not the worst function. Sixty thousand images of some thirty

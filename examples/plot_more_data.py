@@ -33,7 +33,8 @@ curve
 
 for target in (1.1, 0.5):
     needed = model.samples_needed(target)
-    print(f"error {target}: {needed.rows} rows ({needed.reason})")
+    rows = "no answer" if needed.rows is None else f"{needed.rows} rows"
+    print(f"error {target}: {rows} ({needed.reason})")
 
 # %%
 # Open the drawer: fit 300 to 1,200 rows and test them on others. The forecast saw the first 300 alone.
@@ -51,3 +52,8 @@ ax.plot(curve.rows, truth, "x", color="#D55E00", markersize=8, markeredgewidth=2
 ax.set_title("Should I collect more data?", loc="left")
 ax.legend(fontsize=9, frameon=False)
 plt.show()
+
+# %%
+# More rows of this kind would not pay: most of what is left is noise. Better columns, or better measurements, would.
+# For classes, ``KernelClassifier`` has the same two methods; its error is the Brier score. And where the error falls
+# fast, or rows are few or repeat each other, the forecast says that it should not be relied on: believe that too.

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from mercer.core.errors import InputError
-from mercer.theory import effective_regularisation, krr_risk, sequence_model
+from mercer.theory import effective_regularisation, equivalents_accuracy, krr_risk, sequence_model
 
 P = np.arange(1, 401.0)
 
@@ -136,6 +136,15 @@ def test_of_many_settings_the_median_is_within_two_per_cent_and_all_within_ten()
 def test_the_sequence_model_has_the_same_risk():
     model = sequence_model(P**-1.5, 1 / P, 80, 0.1, 0.2, draws=2000, random_state=1)
     assert np.isclose(model.risks.mean(), model.expected, rtol=0.02)
+
+
+def test_single_designs_come_close_to_what_is_expected_with_the_root_of_the_rows_or_faster():
+    j = np.arange(1, 401)
+    found = equivalents_accuracy(j**-1.2, 1 / j, n=[30, 60, 120, 240], draws=20)
+    bias, variance = found.exponents
+    assert 0.3 < bias < 0.9
+    assert 0.6 < variance < 1.2
+    assert (found.variance < found.bias).all()
 
 
 def test_what_cannot_be_is_refused():

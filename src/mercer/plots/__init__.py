@@ -15,7 +15,7 @@ from mercer.plots.learning_curve import learning_curve_plot
 from mercer.plots.matrix import gram_matrix
 from mercer.plots.probabilities import probability_map
 from mercer.plots.regression import predicted_against_actual, residuals
-from mercer.plots.risk import risk_curve
+from mercer.plots.risk import risk_curve, risk_draws, risk_parts
 from mercer.plots.spectrum import spectrum
 from mercer.plots.summary import regression_summary
 from mercer.plots.surface import surface
@@ -38,6 +38,8 @@ __all__ = [
     "reliability",
     "residuals",
     "risk_curve",
+    "risk_draws",
+    "risk_parts",
     "spectrum",
     "surface",
 ]

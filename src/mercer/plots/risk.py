@@ -75,3 +75,31 @@ def risk_curve(
     name_axes(ax, along_name, error_name.capitalize(), title)
     legend(ax, loc="best")
     return ax
+
+
+def risk_parts(parts: Mapping[str, float], *, ax: Axes | None = None) -> Axes:
+    """The parts of an error as bars.
+
+    >>> ax = risk_parts({"bias": 0.1, "variance": 0.2})
+    >>> len(ax.patches)
+    2
+    """
+    ax = axes_for(ax)
+    ax.bar(list(parts), list(parts.values()), color=COLOURS[: len(parts)], width=0.6)
+    name_axes(ax, "", "Mean squared error", "")
+    return ax
+
+
+def risk_draws(risks: Any, expected: float, *, ax: Axes | None = None) -> Axes:
+    """The errors of many draws, and the expected one as a line.
+
+    >>> ax = risk_draws([1.0, 2.0, 2.0], 1.6)
+    >>> ax.get_xlabel()
+    'Risk'
+    """
+    ax = axes_for(ax)
+    ax.hist(vector(risks, "risks"), bins=30, color=COLOURS[0], alpha=0.6, label="draws")
+    ax.axvline(expected, color=INK, linewidth=1.6, label="expected")
+    name_axes(ax, "Risk", "Draws", "")
+    legend(ax, loc="best")
+    return ax

@@ -1,5 +1,6 @@
 """Theory that runs: spectra, the expected risk of kernel ridge regression, and forecasts of its learning curve."""
 
+from mercer.theory.accuracy import EquivalentsAccuracy, equivalents_accuracy
 from mercer.theory.degrees import DegreeParts, DegreeProjection, degree_parts, project_degree
 from mercer.theory.design import ExactRisk, exact_risk
 from mercer.theory.diagnostics import Diagnostics, diagnostics
@@ -10,7 +11,7 @@ from mercer.theory.harmonics import sphere_harmonics_dimension
 from mercer.theory.learning_curve import LearningCurve, curve_of, learning_curve
 from mercer.theory.power_law import PowerLaw
 from mercer.theory.power_series import taylor_coefficients
-from mercer.theory.rates import Rate, curse_of_dimensionality, minimax_rate
+from mercer.theory.rates import Rate, RowsByDimension, curse_of_dimensionality, minimax_rate
 from mercer.theory.ridge_path import Eigen, RidgePath
 from mercer.theory.samples_needed import SamplesNeeded, samples_needed
 from mercer.theory.sequence import SequenceModel, sequence_model
@@ -24,6 +25,7 @@ __all__ = [
     "DegreeProjection",
     "Diagnostics",
     "Eigen",
+    "EquivalentsAccuracy",
     "ExactRisk",
     "Forecaster",
     "KRRRisk",
@@ -31,6 +33,7 @@ __all__ = [
     "PowerLaw",
     "Rate",
     "RidgePath",
+    "RowsByDimension",
     "SamplesNeeded",
     "SequenceModel",
     "SpectralForecast",
@@ -45,6 +48,7 @@ __all__ = [
     "dimension_lower_bound",
     "effective_dimension",
     "effective_regularisation",
+    "equivalents_accuracy",
     "exact_risk",
     "forecasters",
     "krr_risk",

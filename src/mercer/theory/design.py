@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.core.errors import InputError
 from mercer.plots.canvas import vector
+from mercer.plots.risk import risk_parts
 from mercer.theory.algebra import solve
 
 
@@ -37,6 +38,10 @@ class ExactRisk:
     def test(self) -> float:
         """The mean squared error on noisy labels."""
         return self.risk + self.noise
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the parts of the error as bars; returns matplotlib axes."""
+        return risk_parts({"bias": self.bias, "variance": self.variance, "noise": self.noise}, ax=ax)
 
 
 def exact_risk(

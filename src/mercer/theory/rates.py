@@ -50,6 +50,20 @@ class Rate:
         return risk_curve(n, {f"n^-{self.exponent:.3g}": self(n)}, error_name="error", title=self.statement, ax=ax)
 
 
+class RowsByDimension(dict[float, float]):
+    """Rows needed for each dimension; prints as a table."""
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the rows against the dimension; returns matplotlib axes."""
+        shown = {d: rows for d, rows in self.items() if np.isfinite(rows)}
+        along = np.array(list(shown), dtype=float)
+        lines = {"rows needed": np.array(list(shown.values()))}
+        return risk_curve(along, lines, along_name="dimension", error_name="rows", ax=ax)
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{'dimension':>9}  {'rows':>12}", *(f"{d:>9}  {rows:>12.3g}" for d, rows in self.items())])
+
+
 def minimax_rate(smoothness: float, dimension: float, kind: str = "stone") -> Rate:
     r"""The rate at which no method can beat the worst case, for functions with s derivatives of d variables.
 
@@ -87,10 +101,16 @@ def minimax_rate(smoothness: float, dimension: float, kind: str = "stone") -> Ra
 
 def curse_of_dimensionality(
     dimensions: Any = (1, 2, 5, 10, 30, 100), error: float = 0.1, *, smoothness: float = 1.0, kind: str = "stone"
-) -> dict[float, float]:
+) -> RowsByDimension:
     """Rows needed, for each dimension, until the worst-case error is a share of that of one row.
 
-    >>> {d: f"{rows:.3g}" for d, rows in curse_of_dimensionality([1, 2, 10]).items()}
-    {1: '31.6', 2: '100', 10: '1e+06'}
+    Parameters are those of `minimax_rate`.
+
+    >>> curse_of_dimensionality([1, 2, 10])
+    dimension          rows
+            1          31.6
+            2           100
+           10         1e+06
     """
-    return {d: minimax_rate(smoothness, d, kind).rows_for(error) for d in dimensions}
+    rows = {d: minimax_rate(smoothness, d, kind).rows_for(error) for d in dimensions}
+    return RowsByDimension(rows)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.core.seeding import as_seed
 from mercer.plots.canvas import vector
+from mercer.plots.risk import risk_draws
 from mercer.theory.equivalents import krr_risk
 
 
@@ -28,6 +29,10 @@ class SequenceModel:
     estimated: np.ndarray
     risks: np.ndarray
     expected: float
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the risks of the draws and the expected one; returns matplotlib axes."""
+        return risk_draws(self.risks, self.expected, ax=ax)
 
 
 def sequence_model(
