@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import mercer
-from mercer import KernelClassifier, KernelRidge
+from mercer import KernelClassifier, KernelRidge, load
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Logistic
@@ -330,3 +330,18 @@ def test_a_saved_model_on_a_ready_gram_matrix_calibrates_like_the_one_that_was_s
     model.save(tmp_path / "model.safetensors")
     again = mercer.load(tmp_path / "model.safetensors")
     assert np.array_equal(again.predict_proba(gram), model.predict_proba(gram))
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "hinge"}, {"solver": "nystrom", "n_landmarks": 40}])
+def test_tune_finds_the_columns_that_tell_the_classes(options, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 6)) * [1.0, 1.0, 100.0, 0.01, 1.0, 1.0]
+    y = np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 0] * X[:, 1] > 0)]
+    model = KernelClassifier("gaussian", alpha=0.01, tune=True, **options).fit(X[:160], y[:160])
+    scales = np.divide(model.kernel_.length_scale, X.std(0))
+    assert min(scales[2:]) > 4 * max(scales[:2])
+    plain = KernelClassifier("gaussian", alpha=0.01, **options).fit(X[:160], y[:160])
+    assert model.score(X[160:], y[160:]) > plain.score(X[160:], y[160:])
+    assert "by least squares, each column" in str(model.report())
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").tuning_.judged == model.tuning_.judged

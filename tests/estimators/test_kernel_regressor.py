@@ -355,3 +355,16 @@ def test_large_coefficients_do_not_magnify_the_rounding_of_float32():
     exact = Gaussian(3.0)(X.astype(float)) @ model.dual_coef_ + model.intercept_
     assert np.abs(model.dual_coef_).max() > 1e6
     np.testing.assert_allclose(model.predict(X), exact, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["huber", "quantile", "squared"])
+def test_tune_finds_the_column_that_matters_though_some_targets_are_far_out(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3))
+    y = np.sin(2 * X[:, 0]) + 0.05 * rng.normal(size=160)
+    if loss != "squared":
+        y[:5] += 1000.0
+    model = KernelRegressor(Gaussian(1.5), loss=loss, alpha=0.01, tune="ard").fit(X, y)
+    scales = model.kernel_.length_scale
+    assert min(scales[1:]) > 4 * scales[0]
+    assert model.tuning_.tune == "ard"

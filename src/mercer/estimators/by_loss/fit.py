@@ -14,7 +14,7 @@ from mercer.core.results import SolverReport
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.by_loss.plan import LossPlan
 from mercer.functions.sums import KernelSum
-from mercer.selection import AlphaPath
+from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
 from mercer.selection.left_out import LeftOutPredictions
 
@@ -47,6 +47,7 @@ class LossFit:
     calibration : probabilities of decisions, for losses that have none of their own.
     order : ranks of the rows in time, where they were given.
     left_out : predictions for rows by fits that have not seen them, once they were asked for.
+    tuning : how the kernel's parameters were found, or None.
     """
 
     plan: LossPlan
@@ -62,6 +63,7 @@ class LossFit:
     calibration: Later = field(default_factory=Later)
     order: Tensor | None = None
     left_out: LeftOutPredictions | None = None
+    tuning: Tuned | None = None
 
     def values(self, rows: Points) -> Tensor:
         """The fitted functions at the rows with their intercepts, (m, t), in float64."""
@@ -92,6 +94,7 @@ class LossFit:
             "alpha_": self.alpha,
             "lambda_": self.alpha / self.seen.total_weight,
             "alpha_path_": self.path,
+            "tuning_": self.tuning,
             "dual_coef_": self._given_back(self.function.coef),
             "intercept_": float(intercept[0]) if len(intercept) == 1 else intercept,
             "X_fit_": self.seen.rows_given_back(self.function.centres),

@@ -16,6 +16,7 @@ from mercer.estimators.by_loss.plan import plan_loss
 from mercer.estimators.by_loss.probabilities import decisions_left_out, known
 from mercer.estimators.by_loss.problem import problem_of
 from mercer.estimators.by_loss.solving import solve_loss
+from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.refits import FORECASTS, OTHER_FOLDS, forecast
 from mercer.selection.left_out import LeftOutPredictions, checked_level, widened
 
@@ -48,7 +49,7 @@ def _found(fit: LossFit) -> LeftOutPredictions:
 def _refit(fit: LossFit) -> Callable[[Sample], Callable[[Points], Tensor]]:
     """The whole fit again to other rows."""
     settings, classes = fit.plan.settings, fit.plan.classes
-    return lambda sample: solve_loss(plan_loss(settings, sample, classes), sample).predictions
+    return lambda sample: solve_loss(*tuned(plan_loss(settings, sample, classes), sample), sample).predictions
 
 
 def held_out(fit: LossFit, rows: Points, targets: Tensor) -> LeftOutPredictions:

@@ -21,6 +21,7 @@ from mercer.estimators.by_loss.report import classifier_report
 from mercer.estimators.by_loss.settings import OF_CLASSES, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.state import classifier_from_state, classifier_state
+from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded, with_class_weights
@@ -56,6 +57,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         (for the hinge the span rule), "gcv" generalised approximate cross-validation.
     fit_intercept : whether to add an intercept without penalty, as scikit-learn's SVC does.
     class_weight : None, a dictionary of weights by class, or "balanced".
+    tune : as in `KernelRidge`, by the leave-one-out error of least squares to labels -1 and 1 in place of the loss.
     solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
         a coefficient for each landmark. "auto" decides by memory before it starts.
     device, dtype, memory_budget, random_state, n_landmarks, landmarks, verbose : as in `KernelRidge`.
@@ -73,6 +75,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         belong to landmarks.
     objective_ : the least value found, summed over the problems of one class against the rest.
     alpha_path_ : losses along the path when alpha was chosen, else None.
+    tuning_ : the account of the tuning (`mercer.selection.Tuned`), else None.
     solver_report_, n_iter_ : how the minimum was found.
 
     References
@@ -106,6 +109,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         loss: Any = "logistic",
         alpha: Any = 1.0,
         fit_intercept: bool = True,
+        tune: bool | str = False,
         class_weight: Any = None,
         solver: str = "auto",
         device: Any = "auto",
@@ -122,6 +126,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         self.loss = loss
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.tune = tune
         self.class_weight = class_weight
         self.solver = solver
         self.device = device
@@ -141,7 +146,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         classes, codes = encoded(y)
         sample = checked_sample(self, settings.kernel, X, codes.astype(np.float64), sample_weight)
         sample = with_class_weights(sample, settings.class_weight, classes, codes)
-        return self._keep(solve_loss(plan_loss(settings, sample, classes), sample))
+        return self._keep(solve_loss(*tuned(plan_loss(settings, sample, classes), sample), sample))
 
     def decision_function(self, X: Any) -> Any:
         """Decisions of shape (m,) for two classes, positive for the second, else (m, classes)."""

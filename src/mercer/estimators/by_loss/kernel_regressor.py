@@ -25,6 +25,7 @@ from mercer.estimators.by_loss.report import regressor_report
 from mercer.estimators.by_loss.settings import OF_NUMBERS, UNITS, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.state import regressor_from_state, regressor_state
+from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
@@ -63,6 +64,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
     units : "spread": `epsilon` and `delta` are multiples of the spread of y, a deviation that outliers hardly move.
         "raw": they are in the units of y, as in scikit-learn.
     fit_intercept : whether to add an intercept without penalty, as scikit-learn's SVR does.
+    tune : as in `KernelRidge`, by the leave-one-out error of least squares in place of the loss.
     solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
         a coefficient for each landmark. "auto" decides by memory before it starts.
     device, dtype, memory_budget, random_state, n_landmarks, landmarks, verbose : as in `KernelRidge`.
@@ -79,7 +81,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
     n_crossings_ : training rows at which quantiles crossed before they were put in order.
     support_ : for losses with kinks, the rows with a coefficient other than zero; not with solver="nystrom", whose
         coefficients belong to landmarks.
-    objective_, alpha_path_, solver_report_, n_iter_ : as in `KernelClassifier`.
+    objective_, alpha_path_, tuning_, solver_report_, n_iter_ : as in `KernelClassifier`.
 
     References
     ----------
@@ -119,6 +121,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         delta: float = 1.345,
         units: str = "spread",
         fit_intercept: bool = True,
+        tune: bool | str = False,
         solver: str = "auto",
         device: Any = "auto",
         dtype: Any = "auto",
@@ -138,6 +141,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         self.delta = delta
         self.units = units
         self.fit_intercept = fit_intercept
+        self.tune = tune
         self.solver = solver
         self.device = device
         self.dtype = dtype
@@ -160,7 +164,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
             words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
             warnings.warn(words, DataConversionWarning, stacklevel=3)
             sample = replace(sample, one_target=True)
-        fit = solve_loss(plan_loss(settings, sample), sample)
+        fit = solve_loss(*tuned(plan_loss(settings, sample), sample), sample)
         return self._keep(replace(fit, order=checked_order(order, len(sample))))
 
     def predict(self, X: Any) -> Any:

@@ -81,13 +81,13 @@ def objectives_of(plan: LossPlan, data: Sample, alpha: float) -> list[Objective]
     loss, codes, t = plan.losses[0], targets[:, 0], len(plan.classes)
     if t > 2 and loss.name == "logistic":
         return [objective(Multinomial(), codes, t)]
-    signs = _signs(codes, t)
+    labels = signs(codes, t)
     if isinstance(loss, Squared):
-        return [objective(loss, signs, signs.shape[1])]
-    return [objective(loss, column) for column in signs.split(1, dim=1)]
+        return [objective(loss, labels, labels.shape[1])]
+    return [objective(loss, column) for column in labels.split(1, dim=1)]
 
 
-def _signs(codes: Tensor, t: int) -> Tensor:
+def signs(codes: Tensor, t: int) -> Tensor:
     """Labels -1 and 1: one column for two classes, else one for each."""
     wanted = torch.arange(1, 2) if t == 2 else torch.arange(t)
     return torch.where(codes.unsqueeze(1) == wanted.to(codes), 1.0, -1.0).to(torch.float64)

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from mercer.core.report import Report, make_report
 from mercer.estimators.by_loss.fit import LossFit
+from mercer.estimators.common.tuned import tuning_text
 from mercer.kernels.shown import kernel_text
 from mercer.losses import Loss
 
@@ -54,6 +55,8 @@ def _first_lines(fit: LossFit, n_features: int | None) -> list[tuple[str, object
         ("alpha", f"{fit.alpha:.4g} ({chosen})"),
         ("objective", f"{fit.objective:.6g}"),
     ]
+    if fit.tuning is not None:
+        lines.insert(2, ("tuning", f"by least squares, {tuning_text(fit.tuning)}"))
     if settings.kinked and fit.plan.keeps_rows:
         lines.append(("support", f"{len(fit.support):,} of {n_rows:,} rows"))
     return lines

@@ -33,6 +33,7 @@ class LossSettings:
     losses: tuple[Loss, ...]
     alpha: Any
     fit_intercept: bool
+    tune: bool | str
     solver: Any
     device: Any
     dtype: Any

@@ -17,7 +17,7 @@ from mercer.estimators.by_loss.probabilities import calibrated, decisions_left_o
 from mercer.estimators.by_loss.problem import Problem, objectives_of, problem_of
 from mercer.estimators.by_loss.quantiles import crossings
 from mercer.losses import LOSSES
-from mercer.selection import AlphaPath
+from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
 from mercer.selection.loss_alpha import LeftOut, loss_alphas, select_loss_alpha
 from mercer.solvers.minimise import minimise
@@ -38,7 +38,7 @@ class Found:
     left_out: list[LeftOut] | None = None
 
 
-def solve_loss(plan: LossPlan, sample: Sample) -> LossFit:
+def solve_loss(plan: LossPlan, tuning: Tuned | None, sample: Sample) -> LossFit:
     """Fit all columns to the rows of the sample; those without weight get the coefficient zero."""
     started = time.perf_counter()
     if plan.keeps_rows:
@@ -62,6 +62,7 @@ def solve_loss(plan: LossPlan, sample: Sample) -> LossFit:
         sample if plan.keeps_rows else None,
         _crossings(plan, found.minima, scale),
         Later(_calibration(plan, problem, found)),
+        tuning=tuning,
     )
 
 

@@ -35,7 +35,8 @@ from mercer.estimators.common.state import (
     read_training_data,
     remember_features,
 )
-from mercer.files.kinds import ANY_TABLE, Table, number, one_of, whole
+from mercer.estimators.common.tuning_state import TUNING, plain_tuning, read_tuning
+from mercer.files.kinds import ANY_TABLE, Table, number, one_of, optional, whole
 from mercer.functions.basis import Centres
 from mercer.kernels import to_dict
 from mercer.kernels.serialize import from_dict_at
@@ -55,9 +56,10 @@ COMMON = POINTS | {
     "report": REPORT,
     "seen": SEEN,
     "criterion": one_of(None, "loo", "gcv", "folds"),
+    "tuning": optional(TUNING),
 }
-CLASSIFIER = Table(COMMON | CLASSES)
-REGRESSOR = Table(COMMON | {"crossings": whole(), "unit": number(above=0)}, may_lack=("unit",))
+CLASSIFIER = Table(COMMON | CLASSES, may_lack=("tuning",))
+REGRESSOR = Table(COMMON | {"crossings": whole(), "unit": number(above=0)}, may_lack=("unit", "tuning"))
 
 
 def classifier_state(model: KernelClassifier, fit: LossFit) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -123,6 +125,7 @@ def _state(model: KernelClassifier | KernelRegressor, fit: LossFit) -> tuple[dic
         "names": plain_names(model),
         "objects": plain_objects(points),
         "criterion": None if path is None else path.criterion,
+        "tuning": None if fit.tuning is None else plain_tuning(fit.tuning),
     }
     arrays: dict[str, Any] = {"coef": fit.function.coef.cpu(), "intercept": fit.intercept.cpu()}
     if points.is_tensor:
@@ -160,4 +163,6 @@ def _read_fit(
     place = place_of(settings, solver, seen, settings.memory_budget)
     plan = LossPlan(settings, kernel, alpha, solver, report.reason, place)
     function, objective = Centres(kernel, points).sum(coef), float(meta["objective"])
-    return LossFit(plan, seen, function, intercept, alpha, objective, report, path, sample, order=order)
+    tuning = None if meta.get("tuning") is None else read_tuning(meta["tuning"])
+    fit = LossFit(plan, seen, function, intercept, alpha, objective, report, path, sample, order=order)
+    return replace(fit, tuning=tuning)
