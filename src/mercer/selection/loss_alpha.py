@@ -32,6 +32,12 @@ RISES = 3
 """Alphas in a row with a larger error that end the path."""
 
 
+def some_of(X: Points, y: Tensor, most: int) -> Tensor:
+    """The places of some rows, about `most` different ones with all that equal them, in all parts of y alike."""
+    distinct = len(row_keys(X).unique())
+    return (fold_numbers(X, y, folds=-(-distinct // max(most, 1))) == 0).nonzero().squeeze(1)
+
+
 @dataclass(frozen=True, eq=False)
 class LeftOut:
     """Predictions for rows that a fit did not see, and how they were made: "loo", "gcv" or "folds"."""

@@ -52,9 +52,10 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     loss : "logistic", "hinge" (the support vector machine), "squared_hinge", "squared", or a `mercer.losses.Loss`
         of labels -1 and 1.
     alpha : a number > 0; a support vector machine has C = 1 / (2 alpha). "auto" chooses the value of least loss at rows
-        left out, with smoothed labels for the logistic loss: by approximate leave-one-out, which is exact for the
-        squared loss, or by five folds for the hinge and for many rows. "loo" is approximate leave-one-out in any case
-        (for the hinge the span rule), "gcv" generalised approximate cross-validation.
+        left out, with smoothed labels for the logistic loss: by leave-one-out with the mean curvature of the losses,
+        which is exact for the squared loss, on at most 2,000 different rows; by five folds for the hinge. "loo" is
+        approximate leave-one-out on all rows with the curvature of each (for the hinge the span rule), "gcv"
+        generalised approximate cross-validation.
     fit_intercept : whether to add an intercept without penalty, as scikit-learn's SVC does.
     class_weight : None, a dictionary of weights by class, or "balanced".
     tune : as in `KernelRidge`, by the leave-one-out error of least squares to labels -1 and 1 in place of the loss.

@@ -55,9 +55,9 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         "epsilon_insensitive" (support vector regression), or a `mercer.losses.Loss`. A loss that is not convex is
         minimised to a local solution.
     alpha : a number > 0; support vector regression has C = 1 / (2 alpha). "auto" chooses the value of least loss at
-        rows left out: by approximate leave-one-out, which is exact for the squared loss, or by five folds for losses
-        with kinks and for many rows. "loo" is approximate leave-one-out in any case, "gcv" generalised approximate
-        cross-validation.
+        rows left out: by leave-one-out with the mean curvature of the losses, which is exact for the squared loss, on
+        at most 2,000 different rows; by five folds for losses with kinks. "loo" is approximate leave-one-out on all
+        rows with the curvature of each, "gcv" generalised approximate cross-validation.
     quantiles : levels between 0 and 1 for the quantile loss: a number, or a list for one column of predictions each.
     epsilon : half of the width that the epsilon-insensitive loss forgives.
     delta : where the Huber loss turns from squared to straight.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
 from mercer.data.sample import Sample
 from mercer.estimators.by_loss.fit import Later, LossFit
@@ -16,14 +19,21 @@ from mercer.estimators.by_loss.plan import LossPlan
 from mercer.estimators.by_loss.probabilities import calibrated, decisions_left_out
 from mercer.estimators.by_loss.problem import Problem, objectives_of, problem_of
 from mercer.estimators.by_loss.quantiles import crossings
+from mercer.estimators.common.refits import some_rows
 from mercer.losses import LOSSES
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
-from mercer.selection.loss_alpha import LeftOut, loss_alphas, select_loss_alpha
+from mercer.selection.loss_alpha import LeftOut, loss_alphas, select_loss_alpha, some_of
+from mercer.selection.spectral_path import Spectral, select_alpha_of_spectrum
+from mercer.solvers.few_span import FewSpan
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
-from mercer.solvers.objective import Objective
+from mercer.solvers.objective import Known, Objective
 
+PATH_ROWS, FEW_PATH_ROWS = 2000, 20_000
+"""Different rows on which alphas are compared, at most, with a coefficient for each row or on landmarks."""
+PATH_MATRICES = 8
+"""Matrices over these rows that live at once."""
 ROUGH = 1e-4
 """The tolerance of fits to folds that compare alphas in whole decades."""
 
@@ -36,6 +46,7 @@ class Found:
     minima: list[Minimum]
     path: AlphaPath | None = None
     left_out: list[LeftOut] | None = None
+    note: str = ""
 
 
 def solve_loss(plan: LossPlan, tuning: Tuned | None, sample: Sample) -> LossFit:
@@ -57,7 +68,7 @@ def solve_loss(plan: LossPlan, tuning: Tuned | None, sample: Sample) -> LossFit:
         torch.cat([minimum.intercept for minimum in found.minima]),
         found.alpha,
         objective,
-        _report(plan, problem, found.minima, time.perf_counter() - started),
+        _report(plan, problem, found, time.perf_counter() - started),
         found.path,
         sample if plan.keeps_rows else None,
         _crossings(plan, found.minima, scale),
@@ -66,16 +77,19 @@ def solve_loss(plan: LossPlan, tuning: Tuned | None, sample: Sample) -> LossFit:
     )
 
 
-def _at(plan: LossPlan, problem: Problem, alpha: float) -> Found:
-    """The minima at an alpha that is given."""
+def _at(plan: LossPlan, problem: Problem, alpha: float, starts: Sequence[Known | None] = ()) -> Found:
+    """The minima at an alpha that is given, from functions nearby where some are known."""
     objectives = _checked(objectives_of(plan, problem.data, alpha))
-    return Found(alpha, [minimise(problem.span, objective, **plan.options()) for objective in objectives])
+    pairs = zip(objectives, starts or [None] * len(objectives), strict=True)
+    return Found(alpha, [minimise(problem.span, objective, start, **plan.options()) for objective, start in pairs])
 
 
 def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
     """The minima at the alpha of least loss at rows left out."""
     objectives, kinked = _checked(objectives_of(plan, problem.data, 1.0)), plan.settings.kinked
     how = str(plan.alpha)
+    if how == "auto" and not kinked and objectives[0].loss.convex:
+        return _at_spectral_alpha(plan, problem)
     options = plan.options(tell=False)
     if kinked:
         options["tol"] = max(options["tol"], ROUGH)
@@ -89,6 +103,45 @@ def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
     return Found(
         alpha, [minimise(problem.span, objective, rough, **plan.options()) for objective, rough in pairs], path
     )
+
+
+def _at_spectral_alpha(plan: LossPlan, problem: Problem) -> Found:
+    """The minima at the alpha that some rows choose, by the eigenvectors of their kernel."""
+    data, place = problem.data, replace(plan.place, device=torch.device("cpu"))
+    few = isinstance(problem.span, FewSpan)
+    index = some_of(data.rows, data.targets, _path_rows(plan, problem.span.m if few else 0))
+    part = data if len(index) == len(data) else some_rows(data, index)
+    objectives = objectives_of(replace(plan, place=place), part, 1.0)
+    intercept = plan.settings.fit_intercept
+    if isinstance(problem.span, FewSpan):
+        values = torch.as_tensor(place.gram(plan.kernel, part.rows, problem.centres.points).dense()).double()
+        spectral = Spectral.of_features(values @ problem.span.basis.cpu(), part.weights, intercept)
+    else:
+        values = torch.as_tensor(place.gram(plan.kernel, part.rows).dense()).double()
+        spectral = Spectral.of_matrix(values, part.weights, intercept)
+    path, thetas = select_alpha_of_spectrum(spectral, objectives, loss_alphas(problem.span))
+    starts: list[Known | None] = [None] * len(objectives)
+    if part is data and not few:
+        starts = [_known(problem, spectral, theta) for theta in thetas]
+    found = _at(plan, problem, float(path.alpha[0]), starts)
+    note = "" if len(part) == len(data) else f"alpha was chosen on {len(part):,} rows"
+    return replace(found, path=replace(path, measure=plan.settings.measure), note=note)
+
+
+def _known(problem: Problem, spectral: Spectral, theta: Tensor) -> Known:
+    """A function by its eigenvectors as one of the span."""
+    c = spectral.coefficients(theta).to(problem.span.device)
+    plain = problem.span.values(c)
+    b = (spectral.at(theta).to(plain) - plain).mean(0) if spectral.intercept else torch.zeros_like(plain[0])
+    return Known(c, b, plain + b)
+
+
+def _path_rows(plan: LossPlan, m: int) -> int:
+    """Rows on which alphas are compared: as many as are worth their time, and fit the memory."""
+    budget = resolve_budget(plan.place.memory_budget, "cpu")
+    if m:
+        return min(FEW_PATH_ROWS, budget // (PATH_MATRICES * 8 * m))
+    return min(PATH_ROWS, math.isqrt(budget // (PATH_MATRICES * 8)))
 
 
 def _checked(objectives: list[Objective]) -> list[Objective]:
@@ -122,10 +175,10 @@ def _calibration(plan: LossPlan, problem: Problem, found: Found) -> Calibration 
     return calibrated(problem.data, out)
 
 
-def _report(plan: LossPlan, problem: Problem, minima: list[Minimum], seconds: float) -> SolverReport:
+def _report(plan: LossPlan, problem: Problem, found: Found, seconds: float) -> SolverReport:
     """The account of the worst of several minima, with the steps of all."""
-    worst = max(minima, key=lambda found: (not found.converged, found.residual))
+    worst = max(found.minima, key=lambda minimum: (not minimum.converged, minimum.residual))
     own = not worst.converged and any(type(loss) not in LOSSES.values() for loss in plan.settings.losses)
     hint = "if the loss has kinks, derive it from mercer.losses.PiecewiseLinear" if own else ""
-    words = "; ".join(filter(None, [plan.reason, problem.centres.note, worst.reason, hint]))
-    return worst.report(reason=words, seconds=seconds, iterations=sum(found.iterations for found in minima))
+    words = "; ".join(filter(None, [plan.reason, problem.centres.note, found.note, worst.reason, hint]))
+    return worst.report(reason=words, seconds=seconds, iterations=sum(minimum.iterations for minimum in found.minima))

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mercer.core.errors import ModelFileError
 from mercer.files.kinds import ANY_TABLE, TEXT, Either, Several, Table, number, one_of, whole
 from mercer.kernels import from_dict, to_dict
 from mercer.selection import Tuned
@@ -43,11 +44,13 @@ def plain_tuning(tuning: Tuned) -> dict[str, Any]:
 
 def read_tuning(values: dict[str, Any]) -> Tuned:
     """The account that was saved."""
-    alpha = values["alpha"]
+    alpha, judged = values["alpha"], tuple(values.get("judged", ()))
+    if len(judged) not in (0, len(CANDIDATES)):
+        raise ModelFileError(f"the tuning was judged by {len(judged)} numbers, expected {len(CANDIDATES)} or none")
     found = {
         "kernel": from_dict(values["kernel"]),
         "alpha": torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, list) else float(alpha),
         "history": tuple(values["history"]),
-        "judged": tuple(values.get("judged", ())),
+        "judged": judged,
     }
     return Tuned(**values | found)

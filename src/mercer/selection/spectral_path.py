@@ -1,0 +1,186 @@
+"""The best alpha for a smooth loss from one eigendecomposition: fits along a path and predictions for rows left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from mercer.selection.alpha import AlphaPath, best_alpha
+from mercer.selection.smoothed import loss_of_left_out
+from mercer.solvers.decompose import eigh
+from mercer.solvers.objective import Objective
+
+ZERO = 1e-12
+"""Eigenvalues below this share of the largest are rounding."""
+
+FLATTEST = 1e-4
+"""Of the largest mean curvature: the least that coordinates are scaled by."""
+
+ROUNDING = 1e-15
+
+MOST_STEPS, SMALLEST_GAIN = 200, 1e-5
+"""Of the descent for one alpha, and the relative gain of a step at which it ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectral:
+    r"""Functions by their values at rows, :math:`f = \Phi \theta + b` with :math:`\|f\|_k = \|\theta\|`.
+
+    With weights w and S = diag(sqrt w), the columns of S Phi are orthogonal: eigenvectors U of the matrix S K S times
+    the roots of its eigenvalues. With an intercept the matrix is centred, so that theta and b do not pull on each
+    other.
+
+    Attributes
+    ----------
+    features : Phi, (n, r).
+    shares : the squares of U, (n, r).
+    values : the eigenvalues, (r,).
+    weights : (n,).
+    intercept : whether there is b.
+    """
+
+    features: Tensor
+    shares: Tensor
+    values: Tensor
+    weights: Tensor
+    intercept: bool
+
+    @classmethod
+    def of_matrix(cls, K: Tensor, weights: Tensor | None, intercept: bool) -> Spectral:
+        """From the Gram matrix of the rows."""
+        w = torch.ones(len(K)).to(K) if weights is None else weights.to(K)
+        s = w.sqrt()
+        A = s.unsqueeze(1) * K * s
+        if intercept:
+            u = s / s.norm()
+            means = A @ u
+            half = means - 0.5 * (u @ means) * u
+            A = A - torch.outer(u, half) - torch.outer(half, u)
+        values, vectors = eigh(A)
+        kept = values > ZERO * values[-1]
+        values, vectors = values[kept], vectors[:, kept]
+        return cls(vectors * values.sqrt() / s.unsqueeze(1), vectors.square(), values, w, intercept)
+
+    @classmethod
+    def of_features(cls, B: Tensor, weights: Tensor | None, intercept: bool) -> Spectral:
+        """From a root of the Gram matrix with few columns, B B^T = K."""
+        w = torch.ones(len(B)).to(B) if weights is None else weights.to(B)
+        if intercept:
+            B = B - (w @ B) / w.sum()
+        scaled = w.sqrt().unsqueeze(1) * B
+        values, turn = eigh(scaled.T @ scaled)
+        kept = values > ZERO * values[-1]
+        values, turn = values[kept], turn[:, kept]
+        return cls(B @ turn, (scaled @ turn).square() / values, values, w, intercept)
+
+    def minimum(self, objective: Objective, start: Tensor | None = None) -> Tensor:
+        """theta with b as one more row, (r + 1, t), where the objective is nearly least, by L-BFGS.
+
+        Coordinates are scaled by the mean curvature of the losses at the start. Products are in float32, but for the
+        squared loss, for which a step or two are exact.
+        """
+        exact = objective.loss.quadratic
+        Phi, gain = (self.features, ROUNDING) if exact else (self.rough, SMALLEST_GAIN)
+        r, t = len(self.values), objective.outputs
+        begun = self.values.new_zeros(r + 1, t) if start is None else start
+        mu, Q = eigh(mean_curvature(objective, self.at(begun)), "The mean curvature of the losses")
+        mu = mu.clamp(min=FLATTEST * float(mu.max().clamp(min=FLATTEST)))
+        unit = torch.empty_like(begun)
+        unit[:-1] = (2 * objective.alpha + self.values.unsqueeze(1) * mu).rsqrt()
+        unit[-1] = (mu * self.weights.sum()).rsqrt() if self.intercept else 0.0
+
+        def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
+            theta = (unit * torch.from_numpy(flat).reshape(r + 1, t)) @ Q.T
+            f = (Phi @ theta[:-1].to(Phi)).double() + theta[-1]
+            slope = objective.gradient(f)
+            down = (Phi.T @ slope.to(Phi)).double() + 2 * objective.alpha * theta[:-1]
+            down = torch.cat([down, slope.sum(0, keepdim=True)]) @ Q * unit
+            total = objective.loss_sum(f) + objective.alpha * float(theta[:-1].square().sum())
+            return total, down.numpy().reshape(-1)
+
+        first = torch.where(unit > 0, (begun @ Q) / torch.where(unit > 0, unit, 1.0), 0.0)
+        options = {"maxiter": MOST_STEPS, "ftol": gain, "gtol": 0.0, "maxcor": 20}
+        found = minimize(value, first.numpy().reshape(-1), jac=True, method="L-BFGS-B", options=options)
+        return (unit * torch.from_numpy(found.x).reshape(r + 1, t)) @ Q.T
+
+    @cached_property
+    def rough(self) -> Tensor:
+        """The features in float32."""
+        return self.features.float()
+
+    def coefficients(self, theta: Tensor) -> Tensor:
+        """The coefficients (n, t) of the kernels at the rows, for features of their Gram matrix."""
+        return self.weights.unsqueeze(1) * (self.features @ (theta[:-1] / self.values.unsqueeze(1)))
+
+    def at(self, theta: Tensor) -> Tensor:
+        """The values at the rows, (n, t)."""
+        return self.features @ theta[:-1] + theta[-1]
+
+    def left_out(self, objective: Objective, f: Tensor) -> Tensor:
+        r"""For each row the prediction by a fit without one unit of its weight, to first order,
+
+        .. math:: f_{-i} = f_i + (a_i^{-1} - m_i \bar H)^{-1} m_i\, g_i, \qquad
+            a_i = \big[(2 \alpha K^{-1} + W \otimes \bar H)^{-1}\big]_{ii}, \quad m_i = \min(w_i, 1),
+
+        where the mean curvature of the losses stands for that of each row. Its eigenvectors Q, with eigenvalues mu, and
+        those of K make a_i diagonal, :math:`\sum_j U_{ij}^2 \lambda_j / (2 \alpha + \mu \lambda_j)`, divided by w_i. It
+        is exact for the squared loss.
+        """
+        mu, Q = eigh(mean_curvature(objective, f), "The mean curvature of the losses")
+        mu = mu.clamp(min=0.0)
+        curved = mu > ZERO * mu.max()
+        a = self.shares @ (self.values.unsqueeze(1) / (2 * objective.alpha + self.values.unsqueeze(1) * mu))
+        a = a / self.weights.unsqueeze(1)
+        if self.intercept:
+            a = a + torch.where(curved, 1.0 / torch.where(curved, mu * self.weights.sum(), 1.0), 0.0)
+        m = self.weights.clamp(max=1.0).unsqueeze(1)
+        reach = m * a / (1.0 - m * mu * a).clamp(min=1e-9)
+        slope = replace(objective, weights=None).gradient(f)
+        return f + ((slope @ Q) * reach) @ Q.T
+
+
+def mean_curvature(objective: Objective, f: Tensor) -> Tensor:
+    """The mean over the rows of the second derivatives of the losses, (t, t)."""
+    bends = objective.loss.hessian(objective.targets, f)
+    w = torch.ones(len(f)).to(f) if objective.weights is None else objective.weights
+    mean = torch.tensordot(w / w.sum(), bends, dims=1)
+    return mean if objective.loss.joint else torch.diag(mean.clamp(min=0.0))
+
+
+def select_alpha_of_spectrum(
+    span: Spectral, objectives: list[Objective], alphas: Tensor
+) -> tuple[AlphaPath, list[Tensor]]:
+    """Choose one alpha for all objectives by `loss_of_left_out`: every second one, falling until the error rises, then
+    those beside the best. Each fit begins where that of the next larger alpha ended.
+
+    Returns the path and theta of each objective at the chosen alpha.
+    """
+    ascending = alphas.sort().values
+    errors = torch.full((len(alphas),), torch.inf, dtype=torch.float64)
+    found: dict[int, list[Tensor]] = {}
+
+    def look(index: int) -> None:
+        near = min((k for k in found if k > index), default=None)
+        starts: list[Tensor | None] = [None] * len(objectives) if near is None else list(found[near])
+        problems = [replace(objective, alpha=float(ascending[index])) for objective in objectives]
+        found[index] = [span.minimum(*pair) for pair in zip(problems, starts, strict=True)]
+        pairs = zip(problems, found[index], strict=True)
+        errors[index] = sum(loss_of_left_out(p, span.left_out(p, span.at(theta))) for p, theta in pairs)
+
+    for index in range(len(alphas) - 1, -1, -2):
+        look(index)
+        if index != int(errors.argmin()):
+            break
+    best = int(errors.argmin())
+    for index in (best + 1, best - 1):
+        if 0 <= index < len(alphas) and index not in found:
+            look(index)
+    index, seen = int(errors.argmin()), errors.isfinite()
+    path = best_alpha(ascending[seen], errors[seen].unsqueeze(1), torch.zeros(1, dtype=torch.float64), "loo")
+    edge = torch.tensor([index in (0, len(alphas) - 1)])
+    return replace(path, alpha=ascending[index].reshape(1), at_edge=edge), found[index]
