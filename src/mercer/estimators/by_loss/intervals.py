@@ -49,7 +49,12 @@ def _found(fit: LossFit) -> LeftOutPredictions:
 def _refit(fit: LossFit) -> Callable[[Sample], Callable[[Points], Tensor]]:
     """The whole fit again to other rows."""
     settings, classes = fit.plan.settings, fit.plan.classes
-    return lambda sample: solve_loss(*tuned(plan_loss(settings, sample, classes), sample), sample).predictions
+
+    def predictions(sample: Sample) -> Callable[[Points], Tensor]:
+        plan, tuning = tuned(plan_loss(settings, sample, classes), sample)
+        return solve_loss(plan, sample, tuning).predictions
+
+    return predictions
 
 
 def held_out(fit: LossFit, rows: Points, targets: Tensor) -> LeftOutPredictions:

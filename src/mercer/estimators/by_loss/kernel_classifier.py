@@ -147,7 +147,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         classes, codes = encoded(y)
         sample = checked_sample(self, settings.kernel, X, codes.astype(np.float64), sample_weight)
         sample = with_class_weights(sample, settings.class_weight, classes, codes)
-        return self._keep(solve_loss(*tuned(plan_loss(settings, sample, classes), sample), sample))
+        plan, tuning = tuned(plan_loss(settings, sample, classes), sample)
+        return self._keep(solve_loss(plan, sample, tuning))
 
     def decision_function(self, X: Any) -> Any:
         """Decisions of shape (m,) for two classes, positive for the second, else (m, classes)."""

@@ -164,7 +164,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
             words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
             warnings.warn(words, DataConversionWarning, stacklevel=3)
             sample = replace(sample, one_target=True)
-        fit = solve_loss(*tuned(plan_loss(settings, sample), sample), sample)
+        plan, tuning = tuned(plan_loss(settings, sample), sample)
+        fit = solve_loss(plan, sample, tuning)
         return self._keep(replace(fit, order=checked_order(order, len(sample))))
 
     def predict(self, X: Any) -> Any:

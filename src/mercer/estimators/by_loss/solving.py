@@ -49,7 +49,7 @@ class Found:
     note: str = ""
 
 
-def solve_loss(plan: LossPlan, tuning: Tuned | None, sample: Sample) -> LossFit:
+def solve_loss(plan: LossPlan, sample: Sample, tuning: Tuned | None = None) -> LossFit:
     """Fit all columns to the rows of the sample; those without weight get the coefficient zero."""
     started = time.perf_counter()
     if plan.keeps_rows:
