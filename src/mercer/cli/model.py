@@ -39,11 +39,14 @@ class TableModel:
 
     Attributes
     ----------
-    regressor : the fitted `KernelRidge` g.
-    features, target, weights : names of columns; target is empty where it is not known, weights None where rows count
-        alike.
-    center, scale : one number per feature; zeros and ones where features are used as they are.
-    target_mean : the mean of the training targets.
+    regressor : KernelRidge
+        The fitted `KernelRidge` g.
+    features, target, weights : tuple[str, ...] and str and str or None
+        Names of columns; target is empty where it is not known, weights None where rows count alike.
+    center, scale : array
+        One number per feature; zeros and ones where features are used as they are.
+    target_mean : float
+        The mean of the training targets.
 
     >>> X, y = np.array([[10.0], [20.0], [30.0]]), np.array([5.0, 6.0, 7.0])
     >>> g = KernelRidge("gaussian", alpha=0.0).fit((X - 20.0) / 10.0, y - 6.0)

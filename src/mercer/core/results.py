@@ -17,17 +17,25 @@ class SolverReport:
 
     Attributes
     ----------
-    solver : name of the method, such as "cholesky".
-    converged : whether the answer meets the solver's tolerance.
-    residual : for direct solvers the backward error ``|r| / (|A||x| + |b|)``, for iterative ones ``|r| / |b|``; the
-        largest over right-hand sides.
-    iterations : steps of an iterative solver, 0 for a direct one.
-    seconds : wall-clock time.
-    jitter : relative amount added to the diagonal to make a factorisation succeed, 0 when none was needed.
-    reason : why this solver was chosen and what to worry about.
-    error_bound : the most that predictions at the training rows can differ from those of the exact solution: the root
-        of the mean square, as a share of the standard deviation of the targets. For other losses, the root of how far
-        the objective is above the least, as a share of that of the best constant. None where no bound is known.
+    solver : str or solver object
+        Name of the method, such as "cholesky".
+    converged : bool
+        Whether the answer meets the solver's tolerance.
+    residual : float
+        For direct solvers the backward error ``|r| / (|A||x| + |b|)``, for iterative ones ``|r| / |b|``; the largest
+        over right-hand sides.
+    iterations : int
+        Steps of an iterative solver, 0 for a direct one.
+    seconds : float
+        wall-clock time.
+    jitter : float
+        Relative amount added to the diagonal to make a factorisation succeed, 0 when none was needed.
+    reason : str
+        Why this solver was chosen and what to worry about.
+    error_bound : float or None
+        The most that predictions at the training rows can differ from those of the exact solution: the root of the mean
+        square, as a share of the standard deviation of the targets. For other losses, the root of how far the objective
+        is above the least, as a share of that of the best constant. None where no bound is known.
     """
 
     solver: str

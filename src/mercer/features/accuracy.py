@@ -28,10 +28,14 @@ class ApproximationError:
 
     Attributes
     ----------
-    max : the largest absolute value.
-    rms : the root of the mean square.
-    relative : the root of the mean square, divided by that of the kernel's values.
-    pairs : the number of pairs.
+    max : float
+        The largest absolute value.
+    rms : float
+        The root of the mean square.
+    relative : float
+        The root of the mean square, divided by that of the kernel's values.
+    pairs : int
+        The number of pairs.
 
     >>> ApproximationError(max=0.12, rms=0.031, relative=0.05, pairs=10_000)
     ApproximationError(max 0.12, RMS 0.031, 5.0% of the kernel's; 10,000 pairs of rows)

@@ -18,8 +18,10 @@ class Lens:
 
     Attributes
     ----------
-    centre, spread : of the columns, (d,).
-    root : the square root of M, (d, d), or of its diagonal, (d,).
+    centre, spread : Tensor
+        Of the columns, (d,).
+    root : Tensor
+        The square root of M, (d, d), or of its diagonal, (d,).
     """
 
     centre: Tensor

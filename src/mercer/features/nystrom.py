@@ -26,10 +26,13 @@ class NystromMap:
 
     Attributes
     ----------
-    kernel, landmarks : k and Z.
-    basis : E, of shape (m, r) for the rank r of the landmarks' Gram matrix, in float64. `of` makes it lower triangular:
+    kernel, landmarks : Kernel, str or callable and Points
+        K and Z.
+    basis : Tensor
+        E, of shape (m, r) for the rank r of the landmarks' Gram matrix, in float64. `of` makes it lower triangular:
         feature j needs the landmarks from j on, which saves up to half of the product.
-    dtype : of kernel values and products.
+    dtype : torch.dtype
+        Of kernel values and products.
 
     >>> from mercer.kernels import Gaussian
     >>> Z = Points(torch.tensor([[0.0], [1.0], [1.0]]).double())

@@ -34,9 +34,12 @@ class KernelProjection:
 
     Attributes
     ----------
-    kernel, points : k and the z_i.
-    coef, shift : c, of shape (m, q), and b, of shape (q,), in float64.
-    directions : the f_s in the features of the kernel, (p, q), where they are known.
+    kernel, points : Kernel, str or callable and Points
+        K and the z_i.
+    coef, shift : Tensor
+        C, of shape (m, q), and b, of shape (q,), in float64.
+    directions : Tensor or None
+        The f_s in the features of the kernel, (p, q), where they are known.
     """
 
     kernel: Kernel
@@ -85,11 +88,16 @@ class PrincipalSubspace:
 
     Attributes
     ----------
-    projection : coordinates of any point.
-    values : the eigenvalues, in falling order.
-    coordinates : those of the sample, (n, q); None where the sample was read in parts.
-    total : the sum of all eigenvalues.
-    mean_coef : coefficients of the mean of the features at the projection's points, zero without centring.
+    projection : KernelProjection
+        Coordinates of any point.
+    values : Tensor
+        The eigenvalues, in falling order.
+    coordinates : Tensor or None
+        Those of the sample, (n, q); None where the sample was read in parts.
+    total : float
+        The sum of all eigenvalues.
+    mean_coef : Tensor
+        Coefficients of the mean of the features at the projection's points, zero without centring.
     """
 
     projection: KernelProjection

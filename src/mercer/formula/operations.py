@@ -35,11 +35,16 @@ class Operation:
 
     Attributes
     ----------
-    number : value from floats.
-    tensor : value from tensors, differentiable, with finite derivatives at coincident points.
-    write : value from tensors into a buffer, ``write(*args, out=...)``; by default `tensor`, copied.
-    slopes : derivative by each argument as steps, from the places of the value and of the arguments, and the literal.
-    fused : value in the text of a fused loop: ``fused(writer, *values)``; None where there is none.
+    number : callable
+        Value from floats.
+    tensor : callable
+        Value from tensors, differentiable, with finite derivatives at coincident points.
+    write : callable or None
+        Value from tensors into a buffer, ``write(*args, out=...)``; by default `tensor`, copied.
+    slopes : callable
+        Derivative by each argument as steps, from the places of the value and of the arguments, and the literal.
+    fused : callable or None
+        Value in the text of a fused loop: ``fused(writer, *values)``; None where there is none.
     """
 
     number: Callable[..., float]

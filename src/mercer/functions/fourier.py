@@ -40,9 +40,12 @@ class FourierFeatures:
 
     Attributes
     ----------
-    frequencies : (q, d), float64.
-    offset : (k,), the offsets of the last k frequencies, which have no sine.
-    amplitude, constant : a and c.
+    frequencies : Tensor
+        (q, d), float64.
+    offset : Tensor
+        (k,), the offsets of the last k frequencies, which have no sine.
+    amplitude, constant : float
+        A and c.
 
     References: Rahimi and Recht, *Random features for large-scale kernel machines*, 2007; Sutherland and Schneider,
     *On the error of random Fourier features*, 2015, for pairs of cosine and sine.

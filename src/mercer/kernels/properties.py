@@ -15,16 +15,23 @@ class Properties:
 
     Attributes
     ----------
-    stationary : k(x, z) depends on x - z alone.
-    characteristic : the mean embedding tells any two distributions apart.
-    universal : the RKHS is dense in the continuous functions on every compact set.
-    bounded : k(x, x) is bounded.
-    smoothness : the nu for which the RKHS is as smooth as that of the Matern kernel of order nu, a Sobolev space
-        of order nu + d/2; infinite for analytic kernels.
-    contains_constants : constant functions belong to the RKHS.
-    controls_convergence : convergence of the Stein discrepancy built on it implies weak convergence, in every
-        dimension.
-    is_normalised : k(x, x) = 1.
+    stationary : bool or None
+        k(x, z) depends on x - z alone.
+    characteristic : bool or None
+        The mean embedding tells any two distributions apart.
+    universal : bool or None
+        The RKHS is dense in the continuous functions on every compact set.
+    bounded : bool or None
+        k(x, x) is bounded.
+    smoothness : float or None
+        The nu for which the RKHS is as smooth as that of the Matern kernel of order nu, a Sobolev space of order nu +
+        d/2; infinite for analytic kernels.
+    contains_constants : bool or None
+        Constant functions belong to the RKHS.
+    controls_convergence : bool or None
+        Convergence of the Stein discrepancy built on it implies weak convergence, in every dimension.
+    is_normalised : bool or None
+        k(x, x) = 1.
 
     >>> from mercer.kernels import Gaussian, Linear
     >>> Gaussian().characteristic, Linear().characteristic, (Gaussian() + Linear()).bounded

@@ -35,8 +35,10 @@ def register(
 
     Parameters
     ----------
-    names : what the kernel is called in text, and its parameters then.
-    examples : typical parameters, for the laws in `mercer.testing`.
+    names : Mapping[str, Parameters] or None
+        What the kernel is called in text, and its parameters then.
+    examples : Iterable[Parameters]
+        Typical parameters, for the laws in `mercer.testing`.
 
     A kernel of your own is saved and loaded like the others once the program that loads it has registered it, too: a
     model file imports nothing. What a file gives as parameters is checked by `parameter` and by `__post_init__` alone.

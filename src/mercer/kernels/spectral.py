@@ -197,9 +197,12 @@ class SpectralMeasure:
 
     Attributes
     ----------
-    n_columns : length of a frequency.
-    frequencies : function from `Draws` to frequencies, one in each row.
-    amplitude, constant : a and c.
+    n_columns : int
+        Length of a frequency.
+    frequencies : Frequencies
+        Function from `Draws` to frequencies, one in each row.
+    amplitude, constant : float
+        A and c.
 
     References: Rahimi and Recht, *Random features for large-scale kernel machines*, 2007.
 

@@ -28,7 +28,8 @@ class GradientFlow:
 
     Attributes
     ----------
-    eigenvalues : of H at the training rows, ascending.
+    eigenvalues : Tensor
+        Of H at the training rows, ascending.
     """
 
     kernel: Kernel

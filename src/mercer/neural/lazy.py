@@ -53,11 +53,16 @@ class LazyRun:
 
     Attributes
     ----------
-    movement : relative change of the parameters, |theta_t - theta_0| / |theta_0|.
-    ntk_change : relative change of the tangent kernel.
-    kernel_gap : root mean square difference from the flow of the first tangent kernel at the same time, at the rows.
-    loss : |f - y|^2 / n at the end, `start_loss` at the start.
-    rate : c0 = 4 l / n of the bound R(t) <= R(0) exp(-c0 t), l the smaller one of the least eigenvalues of the tangent
+    movement : float
+        Relative change of the parameters, |theta_t - theta_0| / |theta_0|.
+    ntk_change : float
+        Relative change of the tangent kernel.
+    kernel_gap : float
+        Root mean square difference from the flow of the first tangent kernel at the same time, at the rows.
+    loss : Loss or str
+        |f - y|^2 / n at the end, `start_loss` at the start.
+    rate : float
+        c0 = 4 l / n of the bound R(t) <= R(0) exp(-c0 t), l the smaller one of the least eigenvalues of the tangent
         kernel at the start and at the end; `decay` is what was measured.
     """
 

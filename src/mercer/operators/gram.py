@@ -40,12 +40,16 @@ def gram(
 
     Parameters
     ----------
-    kernel : the kernel.
-    X, Z : samples of shape (n, d) and (m, d), or lists of objects for kernels that take them.
-    memory_budget : bytes, or text such as "2GiB", that a product may allocate besides the data; half of what is free
-        by default.
-    device : where to compute; by default where the data are.
-    dtype : "float32" or "float64"; by default that of the data.
+    kernel : Kernel, str or callable
+        The kernel.
+    X, Z : array-like of shape (n, d) and (m, d), or lists of objects
+        Samples of shape (n, d) and (m, d), or lists of objects for kernels that take them.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB", that a product may allocate besides the data; half of what is free by default.
+    device : str or torch.device
+        Where to compute; by default where the data are.
+    dtype : str or torch.dtype
+        "float32" or "float64"; by default that of the data.
 
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
@@ -88,11 +92,13 @@ class GramOperator(Operator):
 
     Attributes
     ----------
-    kernel : the kernel.
+    kernel : Kernel, str or callable
+        The kernel.
     shape, dtype, device : of the matrix.
     notes : how products are computed, such as "squared distances by matrix product, float32" or "float64 product:
         R2 = 312 > 25".
-    learns : whether products carry gradients to the points or to parameters of the kernel.
+    learns : bool
+        Whether products carry gradients to the points or to parameters of the kernel.
     """
 
     def __init__(

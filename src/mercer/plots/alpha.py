@@ -30,10 +30,14 @@ def alpha_path(
     Parameters
     ----------
     alphas, errors : the path and the error at each of its values, none negative; alpha = 0 has no place on the scale.
-    chosen : the alpha to mark, the one of least error when None.
-    criterion, error_name : how the error was found and what it is, for the label.
-    title : text above the axes.
-    ax : axes to draw on, those of a new figure when None.
+    chosen : float or None
+        The alpha to mark, the one of least error when None.
+    criterion, error_name : str
+        How the error was found and what it is, for the label.
+    title : str
+        Text above the axes.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> ax = alpha_path([0.01, 0.1, 1.0, 10.0], [4.0, 2.0, 1.5, 3.0])
     >>> ax.get_xlabel()

@@ -36,8 +36,10 @@ def decision_regions(
     decisions : of shape (len(second), len(first), t): one value, positive for the second class, or one per class.
     classes : the classes in the order of the decisions.
     names : of the features.
-    title : text above the axes.
-    ax : axes to draw on, those of a new figure when None.
+    title : str
+        Text above the axes.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> import numpy as np
     >>> side = np.linspace(-1, 1, 5)

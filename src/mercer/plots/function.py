@@ -31,13 +31,18 @@ def fit_1d(
 
     Parameters
     ----------
-    X, y : the n training rows, (n,) or (n, 1), and their targets.
+    X, y : array-like of shape (n, d), or list of objects and array-like of shape (n,) or (n, t)
+        The n training rows, (n,) or (n, 1), and their targets.
     grid, mean : m places and the predictions there; sorted for drawing.
     std : m standard deviations, or None.
-    label : name of the line in the legend.
-    feature, target, feature_unit, target_unit : words for the axes.
-    title : text above the axes.
-    ax : axes to draw on, those of a new figure when None.
+    label : str
+        Name of the line in the legend.
+    feature, target, feature_unit, target_unit : str
+        Words for the axes.
+    title : str
+        Text above the axes.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> ax = fit_1d([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], [0.0, 1.0, 2.0], [0.1, 1.1, 3.8], feature="time", target="height")
     >>> ax.get_xlabel()

@@ -34,12 +34,16 @@ def process_1d(
 
     Parameters
     ----------
-    X, y : the n training rows, (n,) or (n, 1), and their targets.
+    X, y : array-like of shape (n, d), or list of objects and array-like of shape (n,) or (n, t)
+        The n training rows, (n,) or (n, 1), and their targets.
     grid, mean, std : m places, the mean and the deviation there.
     samples : values (k, m) of k functions at these places, or None.
-    feature, target : words for the axes.
-    title : text above the axes.
-    ax : axes to draw on, those of a new figure when None.
+    feature, target : str
+        Words for the axes.
+    title : str
+        Text above the axes.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> ax = process_1d([0.0, 1.0], [0.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.5, 1.0], [0.1, 0.3, 0.1], samples=[[0, 0, 1]])
     >>> len(ax.lines)

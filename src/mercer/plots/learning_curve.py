@@ -27,14 +27,22 @@ def learning_curve_plot(
 
     Parameters
     ----------
-    measured : numbers of rows and errors.
-    forecast : numbers of rows, errors, both ends of their intervals, and whether each can be believed.
-    n : rows at hand, marked.
-    level : of the intervals.
-    floor : an error that more rows do not remove, drawn as a line.
-    error_name : what the errors are.
-    title : text above the axes.
-    ax : axes to draw on, those of a new figure when None.
+    measured : tuple[Any, Any]
+        Numbers of rows and errors.
+    forecast : tuple[Any, Any, Any, Any, Any]
+        Numbers of rows, errors, both ends of their intervals, and whether each can be believed.
+    n : int
+        Rows at hand, marked.
+    level : float
+        Of the intervals.
+    floor : float or None
+        An error that more rows do not remove, drawn as a line.
+    error_name : str
+        What the errors are.
+    title : str
+        Text above the axes.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> ax = learning_curve_plot(([50, 100], [0.5, 0.4]), ([200], [0.3], [0.2], [0.4], [True]), 100)
     >>> ax.get_xlabel()

@@ -41,8 +41,10 @@ def probability_map(
     probabilities : of shape (len(second), len(first), classes).
     classes : the classes in the order of the probabilities.
     names : of the features.
-    title : text above the axes.
-    ax : axes to draw on, those of a new figure when None.
+    title : str
+        Text above the axes.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> side = np.linspace(0, 1, 5)
     >>> p = np.tile(np.stack([1 - side, side], axis=1), (5, 1, 1))

@@ -32,13 +32,20 @@ def risk_curve(
     Parameters
     ----------
     along : the places of the errors, such as numbers of rows.
-    errors : one sequence for each name; values that are infinite or not positive leave a gap.
-    simulated : places, means and standard errors of a simulation, drawn as points with bars.
-    marks : vertical lines by name.
-    along_name, error_name : labels.
-    logarithmic : which axes are, "x", "y", "xy" or "".
-    title : text above the axes.
-    ax : axes to draw on, those of a new figure when None.
+    errors : Mapping[str, Any]
+        One sequence for each name; values that are infinite or not positive leave a gap.
+    simulated : tuple[Any, Any, Any] or None
+        Places, means and standard errors of a simulation, drawn as points with bars.
+    marks : Mapping[str, float] or None
+        Vertical lines by name.
+    along_name, error_name : str
+        Labels.
+    logarithmic : str
+        Which axes are, "x", "y", "xy" or "".
+    title : str
+        Text above the axes.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> ax = risk_curve([10, 100], {"test": [1.0, 0.5], "train": [0.1, 0.3]})
     >>> [text.get_text() for text in ax.get_legend().get_texts()]

@@ -33,12 +33,16 @@ def surface(
 
     Parameters
     ----------
-    X, y : the rows (n, 2) to show and their targets.
+    X, y : array-like of shape (n, d), or list of objects and array-like of shape (n,) or (n, t)
+        The rows (n, 2) to show and their targets.
     first, second : places along the two features, ascending.
     mean, std : values of shape (len(second), len(first)); no deviations when None.
-    names, target : words for the axes.
-    title : text above the mean.
-    ax : axes to draw on, those of a new figure when None.
+    names, target : Sequence[str], str
+        Words for the axes.
+    title : str
+        Text above the mean.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> side = np.linspace(0, 1, 5)
     >>> ax = surface([[0.5, 0.5]], [1.0], side, side, np.add.outer(side, side), std=np.ones((5, 5)))

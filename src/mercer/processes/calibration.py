@@ -103,13 +103,20 @@ class IntervalCalibration:
 
     Attributes
     ----------
-    levels : probabilities that intervals promise.
-    coverage : share of the observations inside.
-    width : mean width of the intervals.
-    score : mean interval score :math:`(u - l) + \frac{2}{1-p} (\text{distance to the interval})`; smaller is better.
-    nll : mean negative log density of the observations.
-    rmse : root of the mean squared error of the means.
-    n : number of observations.
+    levels : array
+        Probabilities that intervals promise.
+    coverage : array
+        Share of the observations inside.
+    width : array
+        Mean width of the intervals.
+    score : array
+        Mean interval score :math:`(u - l) + \frac{2}{1-p} (\text{distance to the interval})`; smaller is better.
+    nll : float
+        Mean negative log density of the observations.
+    rmse : float
+        Root of the mean squared error of the means.
+    n : int
+        Number of observations.
 
     References: Gneiting and Raftery, *Strictly proper scoring rules, prediction, and estimation*, 2007, section 6.2.
 

@@ -22,8 +22,10 @@ class MeanChoice:
 
     Attributes
     ----------
-    mean : the constant or the linear one.
-    reason : what was compared, in words.
+    mean : Mean
+        The constant or the linear one.
+    reason : str
+        What was compared, in words.
     """
 
     mean: Mean

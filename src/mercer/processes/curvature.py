@@ -22,8 +22,10 @@ class Curvature(ABC):
 
     Attributes
     ----------
-    K : covariance of the prior, (n, n).
-    log_det : log det(I + K W).
+    K : Tensor
+        Covariance of the prior, (n, n).
+    log_det : float
+        Log det(I + K W).
 
     References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, sections 3.4 and 3.5.
     """

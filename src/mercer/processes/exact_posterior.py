@@ -30,7 +30,8 @@ class LeaveOneOut:
 
     Attributes
     ----------
-    mean : (n,) or (n, t).
+    mean : str, float or callable
+        (n,) or (n, t).
     std : of the observation, noise included; of the same shape as `mean`.
     log_density : of the observation under that prediction.
     observed : the observations.

@@ -36,12 +36,18 @@ class Hyperparameters:
 
     Attributes
     ----------
-    kernel : the kernel at its start.
-    noise : variance of the noise that all rows share: its start when it is learned, else its value.
-    learn_noise : whether it is part of theta.
-    bounds : logs of the least and the greatest value of each entry, (p, 2).
-    priors : log densities by path, of the parameters themselves.
-    tied : paths whose entries keep their ratios; in theta one entry stands for all, the log of their geometric mean.
+    kernel : Kernel, str or callable
+        The kernel at its start.
+    noise : float
+        Variance of the noise that all rows share: its start when it is learned, else its value.
+    learn_noise : bool
+        Whether it is part of theta.
+    bounds : array
+        Logs of the least and the greatest value of each entry, (p, 2).
+    priors : Mapping[str, Prior]
+        Log densities by path, of the parameters themselves.
+    tied : frozenset[str]
+        Paths whose entries keep their ratios; in theta one entry stands for all, the log of their geometric mean.
 
     >>> from mercer.kernels import Gaussian
     >>> found = Hyperparameters.of(2.0 * Gaussian(length_scale=(1.0, 3.0)), noise=0.1, learn_noise=True)

@@ -36,9 +36,12 @@ class Iterative:
 
     Attributes
     ----------
-    place : where products run; the factor is float64 in any case.
-    dense : whether a factor may be used.
-    seed : of probes and preconditioners.
+    place : Placement
+        Where products run; the factor is float64 in any case.
+    dense : bool
+        Whether a factor may be used.
+    seed : int
+        Of probes and preconditioners.
     """
 
     place: Placement

@@ -43,11 +43,16 @@ class IterativeEvidence:
 
     Parameters
     ----------
-    data, hyperparameters, mean, place : as for the exact evidence; every row needs noise.
-    probes : number of random vectors.
-    tol : largest relative residual of the systems.
-    rank : of the preconditioner; by default what the solver of ridge regressions would take.
-    seed : of the probes and the pivots.
+    data, hyperparameters, mean, place : Observations, Hyperparameters, Mean, Placement
+        As for the exact evidence; every row needs noise.
+    probes : int
+        Number of random vectors.
+    tol : float
+        Largest relative residual of the systems.
+    rank : int or None
+        Of the preconditioner; by default what the solver of ridge regressions would take.
+    seed : int
+        Of the probes and the pivots.
 
     >>> from mercer.kernels import Gaussian
     >>> from mercer.processes.means import ZeroMean

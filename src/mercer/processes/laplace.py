@@ -63,12 +63,18 @@ class Mode:
 
     Attributes
     ----------
-    weights : a, (n, outputs): at the mode equal to the slope of the log likelihood.
-    f : values, (n, outputs).
-    curvature : there.
-    log_evidence : Laplace's approximation of the log marginal likelihood.
-    residual : largest difference between weights and slope.
-    steps : of Newton's method.
+    weights : Tensor
+        A, (n, outputs): at the mode equal to the slope of the log likelihood.
+    f : Tensor
+        Values, (n, outputs).
+    curvature : Curvature
+        There.
+    log_evidence : float
+        Laplace's approximation of the log marginal likelihood.
+    residual : float
+        Largest difference between weights and slope.
+    steps : int
+        Of Newton's method.
     """
 
     weights: Tensor

@@ -33,12 +33,18 @@ class LaplacePosterior:
 
     Attributes
     ----------
-    kernel : of the prior, the same for each function.
-    data : points and codes of their classes.
-    n_classes : number of classes.
-    weights : a, (n, outputs).
-    place : where products run.
-    report : how the mode was found.
+    kernel : Kernel, str or callable
+        Of the prior, the same for each function.
+    data : Observations
+        Points and codes of their classes.
+    n_classes : int
+        Number of classes.
+    weights : Tensor
+        A, (n, outputs).
+    place : Placement
+        Where products run.
+    report : SolverReport
+        How the mode was found.
     """
 
     def __init__(

@@ -35,15 +35,24 @@ class Maximum:
 
     Attributes
     ----------
-    theta : the logs of the parameters.
-    value : log marginal likelihood there.
-    start_value : log marginal likelihood plus log prior at the first start.
-    history : the best value so far after each iteration on all rows that are learned from.
-    evaluations : of the likelihood of these rows, over all starts.
-    converged : whether the ascent ended by itself.
-    message : how it ended.
-    n_rows : that were learned from.
-    n_copies : rows that were left out since they repeat others.
+    theta : array
+        The logs of the parameters.
+    value : float
+        Log marginal likelihood there.
+    start_value : float
+        Log marginal likelihood plus log prior at the first start.
+    history : tuple[float, ...]
+        The best value so far after each iteration on all rows that are learned from.
+    evaluations : int
+        Of the likelihood of these rows, over all starts.
+    converged : bool
+        Whether the ascent ended by itself.
+    message : str
+        How it ended.
+    n_rows : int
+        That were learned from.
+    n_copies : int
+        Rows that were left out since they repeat others.
     """
 
     theta: np.ndarray

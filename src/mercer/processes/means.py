@@ -160,9 +160,12 @@ class Centring:
 
     Attributes
     ----------
-    mean : the function.
-    R : y - o, of shape (n, t).
-    H : (n, p), p may be zero.
+    mean : Mean
+        The function.
+    R : Tensor
+        Y - o, of shape (n, t).
+    H : Tensor
+        (n, p), p may be zero.
 
     References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 2.7.
     """

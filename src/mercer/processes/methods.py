@@ -91,8 +91,10 @@ class MethodOptions:
 
     Attributes
     ----------
-    seed : of probe vectors, pivots and inducing points.
-    n_landmarks : number of inducing points, None for the method's own.
+    seed : int
+        Of probe vectors, pivots and inducing points.
+    n_landmarks : int or None
+        Number of inducing points, None for the method's own.
     """
 
     seed: int = 0

@@ -16,10 +16,14 @@ class Observations:
 
     Attributes
     ----------
-    X : the points.
-    Y : values (n, t), float64.
-    noise : variances (n,) known for each row, added to the noise that all rows share; None for none.
-    square : whether the points are rows of a ready Gram matrix, whose columns are the same points.
+    X : Points
+        The points.
+    Y : Tensor
+        Values (n, t), float64.
+    noise : Tensor or None
+        Variances (n,) known for each row, added to the noise that all rows share; None for none.
+    square : bool
+        Whether the points are rows of a ready Gram matrix, whose columns are the same points.
     """
 
     X: Points

@@ -43,13 +43,20 @@ class Posterior(ABC):
 
     Attributes
     ----------
-    kernel, noise : of the prior; `noise` is the variance that all rows share.
-    data : the observations.
-    mean_function : the prior mean with its coefficients.
-    weights : a, (n, t).
-    place : where products run.
-    report : how the weights were found.
-    clamped : number of variances below zero by rounding so far, that were given out as zero.
+    kernel, noise : Kernel, str or callable and float
+        Of the prior; `noise` is the variance that all rows share.
+    data : Observations
+        The observations.
+    mean_function : FittedMean
+        The prior mean with its coefficients.
+    weights : Tensor
+        A, (n, t).
+    place : Placement
+        Where products run.
+    report : SolverReport
+        How the weights were found.
+    clamped : int
+        Number of variances below zero by rounding so far, that were given out as zero.
     """
 
     kernel: Kernel

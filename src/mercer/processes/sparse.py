@@ -26,10 +26,13 @@ class Sparse:
 
     Attributes
     ----------
-    place : where to compute; in float64 in any case.
-    n_landmarks : number of inducing points, None for 500: rows that represent the others, chosen for the kernel
-        at its start while learning, and again for the kernel that was learned.
-    seed : of their choice.
+    place : Placement
+        Where to compute; in float64 in any case.
+    n_landmarks : int or None
+        Number of inducing points, None for 500: rows that represent the others, chosen for the kernel at its start
+        while learning, and again for the kernel that was learned.
+    seed : int
+        Of their choice.
     """
 
     place: Placement

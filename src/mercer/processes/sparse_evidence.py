@@ -33,11 +33,16 @@ class Sums:
 
     Attributes
     ----------
-    squares : F Sigma^-1 F^T, (r, r).
-    products : F Sigma^-1 B, (r, b).
-    targets : B^T Sigma^-1 B, (b, b).
-    missed : tr(Sigma^-1 (K_ff - Q)), in which no row has less than nothing.
-    log_noise : log det Sigma.
+    squares : Tensor
+        F Sigma^-1 F^T, (r, r).
+    products : Tensor
+        F Sigma^-1 B, (r, b).
+    targets : Tensor
+        B^T Sigma^-1 B, (b, b).
+    missed : Tensor
+        tr(Sigma^-1 (K_ff - Q)), in which no row has less than nothing.
+    log_noise : Tensor
+        Log det Sigma.
     """
 
     squares: Tensor

@@ -24,8 +24,10 @@ class Scales:
 
     Attributes
     ----------
-    X : (d,) deviations of the columns, None for objects; 1 for a constant column.
-    y : mean variance of the targets; the mean square of constant ones, and 1 for zeros.
+    X : array or None
+        (d,) deviations of the columns, None for objects; 1 for a constant column.
+    y : float
+        Mean variance of the targets; the mean square of constant ones, and 1 for zeros.
     """
 
     X: np.ndarray | None

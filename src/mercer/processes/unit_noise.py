@@ -28,8 +28,10 @@ class UnitNoise:
 
     Attributes
     ----------
-    operator : S K S.
-    s : the diagonal of S, (n, 1).
+    operator : Weighted
+        S K S.
+    s : Tensor
+        The diagonal of S, (n, 1).
     """
 
     operator: Weighted

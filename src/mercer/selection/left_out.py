@@ -25,8 +25,10 @@ class LeftOutErrors:
 
     Attributes
     ----------
-    sizes : (n, t), for each target.
-    weights : (n,) or None; integers stand for repeated rows.
+    sizes : Tensor
+        (n, t), for each target.
+    weights : Tensor or None
+        (n,) or None; integers stand for repeated rows.
 
     References: Barber, Candes, Ramdas and Tibshirani, *Predictive inference with the jackknife+*, 2021; Romano,
     Patterson and Candes, *Conformalized quantile regression*, 2019.
@@ -64,10 +66,14 @@ class LeftOutPredictions:
 
     Attributes
     ----------
-    values : (n, t), a column for each target, or for each quantile of one.
-    targets : (n, t), or (n, 1) of quantiles.
-    weights : (n,) or None.
-    how : how rows were left out, in words.
+    values : Tensor
+        (n, t), a column for each target, or for each quantile of one.
+    targets : Tensor
+        (n, t), or (n, 1) of quantiles.
+    weights : Tensor or None
+        (n,) or None.
+    how : str
+        How rows were left out, in words.
     """
 
     values: Tensor

@@ -35,11 +35,16 @@ def loo_residuals(
 
     Parameters
     ----------
-    x : rows first: (n,), (n, t), or with an axis of alphas (n, k, t).
-    inverse_diag : diagonal of G, (n,) or with further axes like `x`.
-    alpha : a number, or a tensor that broadcasts against the axes of `x` after the first.
-    weights : (n,), or None for one each.
-    null_part, null_diag : like `x` and `inverse_diag`, for alpha = 0 and a singular A.
+    x : Tensor
+        Rows first: (n,), (n, t), or with an axis of alphas (n, k, t).
+    inverse_diag : Tensor
+        Diagonal of G, (n,) or with further axes like `x`.
+    alpha : float or Tensor
+        A number, or a tensor that broadcasts against the axes of `x` after the first.
+    weights : Tensor or None
+        (n,), or None for one each.
+    null_part, null_diag : Tensor or None
+        Like `x` and `inverse_diag`, for alpha = 0 and a singular A.
 
     References: Golub, Heath and Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge
     Parameter*, 1979; Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, eq. 5.12.

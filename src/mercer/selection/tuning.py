@@ -55,16 +55,25 @@ class Tuned:
 
     Attributes
     ----------
-    kernel : the kernel with its new parameters.
-    alpha : the ridge for all rows: the given one, or the one found times (total weight of all rows) / (of those used).
-    error : the leave-one-out (or GCV) error relative to the variance of the target, the mean over targets.
-    start_error : the same for the kernel that was given.
-    history : the lowest error so far after each iteration on the rows used.
-    message : how it ended, and on which rows.
-    rows_used : number of distinct rows used.
-    tune : what was tuned: "none", "scale" or "ard".
-    judged : where the rows decided what to tune, the relative errors of "none", "scale" and "ard" at rows that those
-        fits had not seen; else empty.
+    kernel : Kernel, str or callable
+        The kernel with its new parameters.
+    alpha : float or Tensor
+        The ridge for all rows: the given one, or the one found times (total weight of all rows) / (of those used).
+    error : float
+        The leave-one-out (or GCV) error relative to the variance of the target, the mean over targets.
+    start_error : float
+        The same for the kernel that was given.
+    history : tuple[float, ...]
+        The lowest error so far after each iteration on the rows used.
+    message : str
+        How it ended, and on which rows.
+    rows_used : int
+        Number of distinct rows used.
+    tune : bool or str
+        What was tuned: "none", "scale" or "ard".
+    judged : tuple[float, ...]
+        Where the rows decided what to tune, the relative errors of "none", "scale" and "ard" at rows that those fits
+        had not seen; else empty.
     """
 
     kernel: Kernel

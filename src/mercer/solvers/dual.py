@@ -33,9 +33,12 @@ class Dual:
 
     Parameters
     ----------
-    tol : largest relative duality gap, the `residual` of the answer.
-    max_iter : largest number of Newton steps over all rounds.
-    callback : called with the number of Newton steps and the residual.
+    tol : float
+        Largest relative duality gap, the `residual` of the answer.
+    max_iter : int
+        Largest number of Newton steps over all rounds.
+    callback : callable or None
+        Called with the number of Newton steps and the residual.
 
     References: Rockafellar, *Monotone operators and the proximal point algorithm*, 1976; Li, Sun and Toh, *A highly
     efficient semismooth Newton augmented Lagrangian method for solving lasso problems*, 2018.

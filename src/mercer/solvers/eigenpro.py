@@ -57,18 +57,26 @@ class EigenPro:
 
     Parameters
     ----------
-    max_iter : largest number of epochs, passes over the rows.
-    validation : share of rows to hold out for early stopping, at most 5000, 0 for none; by default a tenth at alpha = 0
-        and none with a ridge. Their coefficients are zero, and the residual reported is that of the others.
-    patience : epochs that did not lower the validation error by a thousandth after which to stop.
-    tol : relative error at which to stop, of the rows held out or, without them, of the training rows.
-    n_eigenpairs : q; by default up to 150 and a tenth of the subsample, as far as one epoch still learns what was
-        flattened.
-    subsample : rows for the eigenvectors; by default 2000, 8000 on a GPU, fewer where memory is short.
-    batch_size : by default from the spectrum, at most a tenth of the rows and 1024, 8192 on a GPU.
-    seed : of the subsample, the rows held out and the batches.
-    callback : called with the epoch and the validation error, or the training error without validation. An interrupt
-        from the keyboard ends the descent with the best iterate so far.
+    max_iter : int
+        Largest number of epochs, passes over the rows.
+    validation : float or None
+        Share of rows to hold out for early stopping, at most 5000, 0 for none; by default a tenth at alpha = 0 and none
+        with a ridge. Their coefficients are zero, and the residual reported is that of the others.
+    patience : int
+        Epochs that did not lower the validation error by a thousandth after which to stop.
+    tol : float
+        Relative error at which to stop, of the rows held out or, without them, of the training rows.
+    n_eigenpairs : int or None
+        Q; by default up to 150 and a tenth of the subsample, as far as one epoch still learns what was flattened.
+    subsample : int or None
+        Rows for the eigenvectors; by default 2000, 8000 on a GPU, fewer where memory is short.
+    batch_size : int or None
+        By default from the spectrum, at most a tenth of the rows and 1024, 8192 on a GPU.
+    seed : int
+        Of the subsample, the rows held out and the batches.
+    callback : callable or None
+        Called with the epoch and the validation error, or the training error without validation. An interrupt from the
+        keyboard ends the descent with the best iterate so far.
 
     References: Ma and Belkin, *Diving into the shallows: a computational perspective on large-scale shallow learning*,
     2017; Ma and Belkin, *Kernel machines that adapt to GPUs for effective large batch training*, 2019.

@@ -58,21 +58,31 @@ class Falkon:
 
     Parameters
     ----------
-    tol : largest relative residual.
-    max_iter : largest number of iterations.
-    sample : rows per landmark that the preconditioner is built from; None takes as many as are worth their time,
-        see `sample_rows`. 0 takes the landmarks, which is cheaper and needs more iterations the smaller alpha is.
-        Blocks that have no ``sample(count, generator)`` do that too.
-    seed : of the sample.
-    among_rows : whether the landmarks are some of the rows. They then stand for themselves in the preconditioner, and
-        the sample for the others: with a narrow kernel a landmark may be the only row that is close to it.
-    refine : with float32 rows, take float64 products where `tol` needs them.
-    warm_start : a first guess of c, of shape (m, t).
-    shift : where functions have an intercept, numbers (t,) near the means of the targets, which are subtracted for the
-        sake of float32 products; the solution does not depend on them. None for no intercept.
-    callback : called with the iteration and the largest relative residual; an interrupt ends the solve with the best
-        iterate so far.
-    checkpoint : keeps the state of the iterations in a file; a solve that finds it goes on from there.
+    tol : float
+        Largest relative residual.
+    max_iter : int
+        Largest number of iterations.
+    sample : int or None
+        Rows per landmark that the preconditioner is built from; None takes as many as are worth their time, see
+        `sample_rows`. 0 takes the landmarks, which is cheaper and needs more iterations the smaller alpha is. Blocks
+        that have no ``sample(count, generator)`` do that too.
+    seed : int
+        Of the sample.
+    among_rows : bool
+        Whether the landmarks are some of the rows. They then stand for themselves in the preconditioner, and the sample
+        for the others: with a narrow kernel a landmark may be the only row that is close to it.
+    refine : bool
+        With float32 rows, take float64 products where `tol` needs them.
+    warm_start : Tensor or None
+        A first guess of c, of shape (m, t).
+    shift : Tensor or None
+        Where functions have an intercept, numbers (t,) near the means of the targets, which are subtracted for the sake
+        of float32 products; the solution does not depend on them. None for no intercept.
+    callback : callable or None
+        Called with the iteration and the largest relative residual; an interrupt ends the solve with the best iterate
+        so far.
+    checkpoint : Checkpoint or None
+        Keeps the state of the iterations in a file; a solve that finds it goes on from there.
 
     References: Rudi, Carratino and Rosasco, *FALKON: an optimal large scale kernel method*, 2017; Meanti, Carratino,
     Rosasco and Rudi, *Kernel methods through the roof*, 2020.

@@ -44,15 +44,21 @@ class GradientDescent:
 
     Parameters
     ----------
-    max_iter : largest number of steps.
-    tol : relative residual at which to stop.
-    step : eta; by default one over the largest eigenvalue.
-    validation : share of rows to hold out, 0 for none.
-    patience : stop when this many steps, and a fifth of those done, have not lowered the validation error by a
-        thousandth.
-    seed : of the rows held out.
-    callback : called with the step and the validation error, or the relative residual without validation. An interrupt
-        from the keyboard ends the descent with the best iterate so far.
+    max_iter : int
+        Largest number of steps.
+    tol : float
+        Relative residual at which to stop.
+    step : float or None
+        Eta; by default one over the largest eigenvalue.
+    validation : float
+        Share of rows to hold out, 0 for none.
+    patience : int
+        Stop when this many steps, and a fifth of those done, have not lowered the validation error by a thousandth.
+    seed : int
+        Of the rows held out.
+    callback : callable or None
+        Called with the step and the validation error, or the relative residual without validation. An interrupt from
+        the keyboard ends the descent with the best iterate so far.
 
     References: Yao, Rosasco and Caponnetto, *On early stopping in gradient descent learning*, 2007; Raskutti,
     Wainwright and Yu, *Early stopping and non-parametric regression*, 2014.

@@ -30,11 +30,16 @@ class JointInverse:
 
     Attributes
     ----------
-    D : as given, with its smallest entries raised.
-    roots : D^1/2, (t, n, 1).
-    inverses : (I + D^1/2 K D^1/2)^-1, (t, n, n).
-    L : the Cholesky factor of the sum of all E, (n, n).
-    log_det : log det(I + K H).
+    D : Tensor
+        As given, with its smallest entries raised.
+    roots : Tensor
+        D^1/2, (t, n, 1).
+    inverses : Tensor
+        (I + D^1/2 K D^1/2)^-1, (t, n, n).
+    L : Tensor
+        The Cholesky factor of the sum of all E, (n, n).
+    log_det : float
+        Log det(I + K H).
 
     References: Williams and Barber, *Bayesian classification with Gaussian processes*, 1998; Rasmussen and Williams,
     *Gaussian processes for machine learning*, 2006, section 3.5.

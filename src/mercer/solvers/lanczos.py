@@ -22,11 +22,16 @@ class Krylov:
 
     Attributes
     ----------
-    solved : A^-1 B, (n, k).
-    preconditioned : P^-1 B, (n, k).
-    logs : b^T P^-1/2 log(P^-1/2 A P^-1/2) P^-1/2 b for each column, (k,).
-    residual : the largest relative residual of a solution.
-    iterations : products with A.
+    solved : Tensor
+        A^-1 B, (n, k).
+    preconditioned : Tensor
+        P^-1 B, (n, k).
+    logs : Tensor
+        b^T P^-1/2 log(P^-1/2 A P^-1/2) P^-1/2 b for each column, (k,).
+    residual : float
+        The largest relative residual of a solution.
+    iterations : int
+        Products with A.
     """
 
     solved: Tensor

@@ -54,10 +54,13 @@ def choose_landmarks(
         30 m rows, which covers the data and stops when the rank of the kernel matrix is reached: best when the spectrum
         decays fast. "leverage" draws by approximate ridge leverage scores of 30 m rows, which favours rows that no
         others can stand in for. An array or `Points` is taken as it is, without its repetitions.
-    seed : of the draw; the same rows of numbers, repeated or in another order, give the same landmarks.
-    weights : of the rows; an integer weight equals that many repetitions.
-    memory_budget : bytes, or text such as "2GiB", for what "pivoted" and "leverage" compute; where it is short they
-        choose among fewer than 30 m rows. By default half of what is free.
+    seed : int or torch.Generator
+        Of the draw; the same rows of numbers, repeated or in another order, give the same landmarks.
+    weights : Tensor or None
+        Of the rows; an integer weight equals that many repetitions.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB", for what "pivoted" and "leverage" compute; where it is short they choose among
+        fewer than 30 m rows. By default half of what is free.
 
     References: Williams and Seeger, *Using the Nyström method to speed up kernel machines*, 2001; Chen, Epperly, Tropp
     and Webber, *Randomly pivoted Cholesky*, 2023; Musco and Musco, *Recursive sampling for the Nyström method*, 2017.

@@ -42,10 +42,14 @@ class Newton:
 
     Parameters
     ----------
-    tol : largest relative decrease that the last step promises, the `residual` of the answer.
-    max_iter : largest number of steps.
-    callback : called with the step and the residual.
-    keep_interrupted : an interrupt from the keyboard ends with the best so far; else it is raised.
+    tol : float
+        Largest relative decrease that the last step promises, the `residual` of the answer.
+    max_iter : int
+        Largest number of steps.
+    callback : callable or None
+        Called with the step and the residual.
+    keep_interrupted : bool
+        An interrupt from the keyboard ends with the best so far; else it is raised.
 
     References: Chapelle, *Training a support vector machine in the primal*, 2007; Nocedal and Wright, *Numerical
     Optimization*, 2006, chapters 3 and 7.

@@ -51,20 +51,29 @@ class PCG:
 
     Parameters
     ----------
-    tol : largest relative residual.
-    max_iter : largest number of iterations.
-    preconditioner : "pivoted" (randomly pivoted Cholesky), "nystrom" (random sketch), None, or an object with
-        ``apply(R, alpha)`` and ``note``.
-    rank : columns of F; by default 12 sqrt(n) but at least 200, fewer where memory is short.
-    warm_start : a first guess of the shape of B; ignored for columns where zero is a better one.
-    seed : of the random pivots or the sketch.
-    memory_budget : bytes or text such as "2GiB"; half of what is free by default. It bounds the rank, and columns that
-        do not fit beside the preconditioner are solved one group after the other.
-    accurate : the same system with float64 products. Where float32 products cannot bring the residual to `tol`, the
-        solve goes on with true residuals from these, at the price of a few slow products; where float32 is too coarse
-        for the system altogether, every product is one of these if `switch` is true, and otherwise the solve ends.
-    callback : called with the iteration, counted on from group to group, and the largest relative residual. An
-        interrupt from the keyboard, there or anywhere, ends the solve with the best iterate so far.
+    tol : float
+        Largest relative residual.
+    max_iter : int
+        Largest number of iterations.
+    preconditioner : str or Preconditioner or None
+        "pivoted" (randomly pivoted Cholesky), "nystrom" (random sketch), None, or an object with ``apply(R, alpha)``
+        and ``note``.
+    rank : int or None
+        Columns of F; by default 12 sqrt(n) but at least 200, fewer where memory is short.
+    warm_start : Tensor or None
+        A first guess of the shape of B; ignored for columns where zero is a better one.
+    seed : int
+        Of the random pivots or the sketch.
+    memory_budget : int or str or None
+        Bytes or text such as "2GiB"; half of what is free by default. It bounds the rank, and columns that do not fit
+        beside the preconditioner are solved one group after the other.
+    accurate : System or None
+        The same system with float64 products. Where float32 products cannot bring the residual to `tol`, the solve goes
+        on with true residuals from these, at the price of a few slow products; where float32 is too coarse for the
+        system altogether, every product is one of these if `switch` is true, and otherwise the solve ends.
+    callback : callable or None
+        Called with the iteration, counted on from group to group, and the largest relative residual. An interrupt from
+        the keyboard, there or anywhere, ends the solve with the best iterate so far.
 
     References: Hestenes and Stiefel, *Methods of conjugate gradients for solving linear systems*, 1952; Díaz, Epperly,
     Frangella, Tropp and Webber, *Robust, randomized preconditioning for kernel ridge regression*, 2023; Frangella,

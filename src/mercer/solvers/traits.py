@@ -14,16 +14,24 @@ class Traits:
 
     Attributes
     ----------
-    sums_of : what the fitted function is a sum of: "rows" (a coefficient for every row), "landmarks", "features" that
-        are drawn, or "own features" of the kernel.
-    matrices : float64 matrices at its peak, of n x n numbers, or for landmarks and features of m x m; 0 where none is
-        stored. A matrix of the rows is made, and room to evaluate it counts.
-    spectral : one decomposition serves every alpha, and so a path.
-    iterates : needs a tolerance, multiplies again and again in the precision of the data, and stops at a tolerance.
-    stops_early : without a ridge it stops where rows held out are predicted best, and has no closed leave-one-out.
-    zero_alpha : takes alpha = 0.
-    path : can be asked for with the name of a criterion that searches a path of alphas.
-    merges : further rows can join a finished fit.
+    sums_of : str
+        What the fitted function is a sum of: "rows" (a coefficient for every row), "landmarks", "features" that are
+        drawn, or "own features" of the kernel.
+    matrices : float
+        float64 matrices at its peak, of n x n numbers, or for landmarks and features of m x m; 0 where none is stored.
+        A matrix of the rows is made, and room to evaluate it counts.
+    spectral : bool
+        One decomposition serves every alpha, and so a path.
+    iterates : bool
+        Needs a tolerance, multiplies again and again in the precision of the data, and stops at a tolerance.
+    stops_early : bool
+        Without a ridge it stops where rows held out are predicted best, and has no closed leave-one-out.
+    zero_alpha : bool
+        Takes alpha = 0.
+    path : bool
+        Can be asked for with the name of a criterion that searches a path of alphas.
+    merges : bool
+        Further rows can join a finished fit.
     """
 
     sums_of: str = "rows"

@@ -60,20 +60,22 @@ def change_points(
 
     Parameters
     ----------
-    X : table, array or RowSource
-        Rows in the order of time.
-    kernel : kernel or name, optional
-        A shift-invariant kernel. None for a Gaussian of half the median distance, with each column in units of its
-        deviation.
+    X : array-like of shape (n, d), or list of objects
+        Table, array or RowSource Rows in the order of time.
+    kernel : Kernel, str or callable
+        Kernel or name, optional A shift-invariant kernel. None for a Gaussian of half the median distance, with each
+        column in units of its deviation.
     level : float
     min_size : int
         Rows between two changes, at least.
-    order : bool or int, optional
-        True where rows depend on those before them, apart from changes: blocks of rows are permuted, as long as the
-        correlation of differences of neighbours asks for; or the length of a block.
+    order : array-like of shape (n,), or None
+        Bool or int, optional True where rows depend on those before them, apart from changes: blocks of rows are
+        permuted, as long as the correlation of differences of neighbours asks for; or the length of a block.
     n_features, n_resamples : int
-    random_state : int, optional
-    memory_budget : optional
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Int, optional.
+    memory_budget : int, str or None
+        optional.
 
     Returns
     -------
@@ -135,12 +137,18 @@ class ChangePoints:
 
     Attributes
     ----------
-    points : the places, rising: row points[i] is the first after a change.
-    statistics, pvalues : of each change; a p-value is the probability of a statistic as large anywhere in the series.
-    threshold : the statistic above which a change is found.
-    resolution : rows within which a place is known, at best.
-    n_rows : of the series.
-    null_distribution : the largest statistics of the permuted series.
+    points : array
+        The places, rising: row points[i] is the first after a change.
+    statistics, pvalues : array
+        Of each change; a p-value is the probability of a statistic as large anywhere in the series.
+    threshold : float
+        The statistic above which a change is found.
+    resolution : int
+        Rows within which a place is known, at best.
+    n_rows : int
+        Of the series.
+    null_distribution : array
+        The largest statistics of the permuted series.
     """
 
     points: np.ndarray

@@ -15,10 +15,14 @@ class ColumnDifference:
 
     Attributes
     ----------
-    name : of the column.
-    distance : the Kolmogorov-Smirnov distance of its two samples.
-    pvalue : corrected for the number of columns (Holm).
-    shift : the difference of the means, second minus first, in pooled standard deviations.
+    name : str
+        Of the column.
+    distance : float
+        The Kolmogorov-Smirnov distance of its two samples.
+    pvalue : float
+        Corrected for the number of columns (Holm).
+    shift : float
+        The difference of the means, second minus first, in pooled standard deviations.
     """
 
     name: str

@@ -60,8 +60,10 @@ def conditional_independence_test(
         None for a Gaussian kernel of median width, with each column in units of its deviation. The regressions on Z try
         several Gaussian and Laplace kernels, or only the one given.
     n_resamples : int
-    random_state : int, optional
-    memory_budget : optional
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Int, optional.
+    memory_budget : int, str or None
+        optional.
 
     Returns
     -------
@@ -121,9 +123,11 @@ class ConditionalIndependenceResult(TestResult):
 
     Attributes
     ----------
-    explained : the shares of the variance of the features of X and of Y that Z explains, at rows left out.
-    still_dependent : p-values of the hypotheses that what is left of X, and of Y, no longer depends on Z. Where both
-        are small, the test may find what is due to Z.
+    explained : tuple[float, float]
+        The shares of the variance of the features of X and of Y that Z explains, at rows left out.
+    still_dependent : tuple[float, float]
+        p-values of the hypotheses that what is left of X, and of Y, no longer depends on Z. Where both are small, the
+        test may find what is due to Z.
     """
 
     n_rows: int = field(kw_only=True)

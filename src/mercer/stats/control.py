@@ -21,9 +21,11 @@ class ControlFunctional:
 
     Attributes
     ----------
-    mean : the estimate; an array where f has several columns.
+    mean : str, float or callable
+        The estimate; an array where f has several columns.
     plain_mean : the mean of f over the sample.
-    weights : of the rows, with the sum one: the estimate is their weighted mean of f.
+    weights : array
+        Of the rows, with the sum one: the estimate is their weighted mean of f.
     """
 
     mean: Any
@@ -52,7 +54,8 @@ def control_functional(
     ----------
     f : values at the rows, (n,) or (n, t), or a function that gives them.
     score, log_prob, kernel : see `ksd`; the rows must differ.
-    alpha : ridge, relative to the mean of k_p(x, x).
+    alpha : float
+        Ridge, relative to the mean of k_p(x, x).
 
     References: Oates, Girolami and Chopin, *Control functionals for Monte Carlo integration*, 2017.
 

@@ -30,9 +30,12 @@ class DiscreteSteinKernel(Kernel):
 
     Parameters
     ----------
-    base : a kernel on the rows.
-    log_prob : a function from rows (n, d) to log p, up to a constant.
-    n_values : q, the number of values of a column.
+    base : Kernel
+        A kernel on the rows.
+    log_prob : callable
+        A function from rows (n, d) to log p, up to a constant.
+    n_values : int
+        Q, the number of values of a column.
 
     References: Yang, Liu, Rao and Neville, *Goodness-of-fit testing for discrete distributions via Stein discrepancy*,
     2018.

@@ -40,7 +40,8 @@ class DriftResult(TwoSampleResult):
 
     Attributes
     ----------
-    level : the probability of `drift` where there is none.
+    level : float
+        The probability of `drift` where there is none.
     """
 
     level: float = field(kw_only=True)
@@ -71,11 +72,16 @@ class DriftStatus:
 
     Attributes
     ----------
-    drift : whether there was an alarm since the last reset.
-    at : the number of the row of the alarm, counted from 1; None without one.
-    n_seen : rows since the last reset.
-    statistic, threshold : an alarm is a statistic above the threshold.
-    columns : names of the columns whose mean or spread has moved most lately, with how far, in deviations.
+    drift : bool
+        Whether there was an alarm since the last reset.
+    at : int or None
+        The number of the row of the alarm, counted from 1; None without one.
+    n_seen : int
+        Rows since the last reset.
+    statistic, threshold : float
+        An alarm is a statistic above the threshold.
+    columns : tuple[tuple[str, float], ...]
+        Names of the columns whose mean or spread has moved most lately, with how far, in deviations.
     """
 
     drift: bool
@@ -110,14 +116,17 @@ class DriftDetector(BaseEstimator):
         Random rows of the reference that are kept, and of a batch that are compared.
     n_resamples : int
         Permutations of `test`; at least 1 / level.
-    random_state : int, optional
-    memory_budget : optional
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Int, optional.
+    memory_budget : int, str or None
+        optional.
 
     Attributes
     ----------
     n_rows_ : int
         Rows of the reference.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    n_features_in_, feature_names_in_ : int, array of str
+        As in scikit-learn.
 
     References
     ----------

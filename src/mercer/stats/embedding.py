@@ -26,13 +26,16 @@ class MeanEmbedding:
 
     Parameters
     ----------
-    kernel : a kernel, or the name of one, whose width is the median distance.
-    shrinkage : "auto" moves the estimate toward zero by the share of its squared norm that is estimated to be noise;
-        a number in [0, 1] is that share; None leaves it.
+    kernel : Kernel, str or callable
+        A kernel, or the name of one, whose width is the median distance.
+    shrinkage : float or str or None
+        "auto" moves the estimate toward zero by the share of its squared norm that is estimated to be noise; a number
+        in [0, 1] is that share; None leaves it.
 
     Attributes
     ----------
-    kernel_ : the kernel with its width found.
+    kernel_ : Kernel
+        The kernel with its width found.
     function_ : the embedding as an `RKHSFunction`; None for a distribution in closed form.
     weights_ : of the rows, with the sum one; they may be negative.
     shrinkage_ : the share that was taken off.

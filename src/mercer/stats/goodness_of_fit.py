@@ -63,16 +63,22 @@ def goodness_of_fit_test(
     Parameters
     ----------
     score, log_prob : see `ksd`.
-    sampler : a function (n, random_state) that draws n rows from p: a two-sample test with as many rows as X has.
-    fit : a function from rows to a distribution with `log_prob(rows)`, and `sample((n,))` as in `torch.distributions`
-        or `rvs(n, random_state)`. The statistic is compared with those of samples of the fitted distribution, each of
+    sampler : callable or None
+        A function (n, random_state) that draws n rows from p: a two-sample test with as many rows as X has.
+    fit : callable or None
+        A function from rows to a distribution with `log_prob(rows)`, and `sample((n,))` as in `torch.distributions` or
+        `rvs(n, random_state)`. The statistic is compared with those of samples of the fitted distribution, each of
         which is fitted again (parametric bootstrap).
-    kernel : base kernels: None for ten inverse multiquadrics whose widths cover the distances of the rows; "median"; a
+    kernel : Kernel, str or callable
+        Base kernels: None for ten inverse multiquadrics whose widths cover the distances of the rows; "median"; a
         kernel, a name, or a list. Or Stein kernels of their own, such as `DiscreteSteinKernel`.
-    combine : "fused", "min_p" or "agg" (KSDAgg): see `two_sample_test`.
-    order : True where rows are the draws of a Markov chain, in order: signs then change as slowly as rows forget each
+    combine : str
+        "fused", "min_p" or "agg" (KSDAgg): see `two_sample_test`.
+    order : array-like of shape (n,), or None
+        True where rows are the draws of a Markov chain, in order: signs then change as slowly as rows forget each
         other. A number is the probability of a change.
-    n_resamples : 2,000 by default, 500 with `fit`.
+    n_resamples : int or None
+        2,000 by default, 500 with `fit`.
 
     References: Chwialkowski, Strathmann and Gretton, 2016; Liu, Lee and Jordan, 2016; Schrab, Guedj and Gretton, *KSD
     aggregated goodness-of-fit test*, 2022; Key et al., *Composite goodness-of-fit tests with kernels*, 2025.

@@ -34,7 +34,8 @@ def hsic(
     ----------
     kernel_x, kernel_y : a kernel for each, with its own width. `kernel_y` None is that of x for numbers, and one where
         labels are equal, else zero, for labels (text, booleans, integers in one dimension).
-    estimator : "v", or "u" for the unbiased one of Song et al., which can be negative.
+    estimator : str
+        "v", or "u" for the unbiased one of Song et al., which can be negative.
 
     References: Gretton et al., *Measuring statistical dependence with Hilbert-Schmidt norms*, 2005; Song et al.,
     *Feature selection via dependence maximization*, 2012.

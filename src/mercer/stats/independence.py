@@ -66,21 +66,23 @@ def independence_test(
     kernel_x, kernel_y : kernel, name or list of them
         None for Gaussian kernels of five widths, with each column in units of its deviation, and for labels the kernel
         that is one where they are equal; "median"; "precomputed" for a ready Gram matrix (n, n).
-    combine : {"fused", "min_p", "agg"}
-        How several pairs of kernels become one test: a soft maximum, the smallest p-value corrected by the same
-        permutations, or HSICAgg, with half of the resamples for each of two layers.
-    null : {"permutation", "gamma"}
-        "gamma" is for one pair of kernels, from 200 rows: a gamma distribution with the mean and the variance over all
-        permutations.
+    combine : str
+        {"fused", "min_p", "agg"} How several pairs of kernels become one test: a soft maximum, the smallest p-value
+        corrected by the same permutations, or HSICAgg, with half of the resamples for each of two layers.
+    null : str
+        {"permutation", "gamma"} "gamma" is for one pair of kernels, from 200 rows: a gamma distribution with the mean
+        and the variance over all permutations.
     groups : array of n, optional
         The group of each row: groups, such as patients, change partners as a whole, those with equally many rows.
-    order : bool or int, optional
-        True where rows follow each other in time: blocks of them change partners, as long as their correlation asks
-        for. A number is the length of a block.
+    order : array-like of shape (n,), or None
+        Bool or int, optional True where rows follow each other in time: blocks of them change partners, as long as
+        their correlation asks for. A number is the length of a block.
     n_resamples : int
         Random orders. Where there are no more orders, all are taken.
-    random_state : int, optional
-    memory_budget : optional
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Int, optional.
+    memory_budget : int, str or None
+        optional.
 
     Returns
     -------
@@ -139,11 +141,16 @@ class ColumnDependence:
 
     Attributes
     ----------
-    side : "X" or "Y".
-    name : of the column.
-    statistic : its HSIC with all of the other side, in standard deviations over permutations.
-    pvalue : corrected for the number of columns by the largest statistic of each permutation.
-    share : the square root of HSIC over the largest that both kernels allow, between 0 and 1.
+    side : str
+        "X" or "Y".
+    name : str
+        Of the column.
+    statistic : float
+        Its HSIC with all of the other side, in standard deviations over permutations.
+    pvalue : float
+        Corrected for the number of columns by the largest statistic of each permutation.
+    share : float
+        The square root of HSIC over the largest that both kernels allow, between 0 and 1.
     """
 
     side: str

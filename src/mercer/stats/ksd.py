@@ -37,10 +37,13 @@ def ksd(
     ----------
     score, log_prob : the gradients of log p at the rows, as a function or an array; or log p as a function of a torch
         tensor of rows. One of both.
-    kernel : the base kernel, by default an inverse multiquadric with the median width and the power 1/2, which detects
-        when a sample does not converge to p; or a kernel of its own on points, such as `DiscreteSteinKernel`.
-    estimator : "v", or "u" for the unbiased one, which can be negative.
-    sample_weight : of the rows, possibly negative, divided by their sum.
+    kernel : Kernel, str or callable
+        The base kernel, by default an inverse multiquadric with the median width and the power 1/2, which detects when
+        a sample does not converge to p; or a kernel of its own on points, such as `DiscreteSteinKernel`.
+    estimator : str
+        "v", or "u" for the unbiased one, which can be negative.
+    sample_weight : array-like of shape (n,), or None
+        Of the rows, possibly negative, divided by their sum.
 
     References: Liu, Lee and Jordan, 2016; Chwialkowski, Strathmann and Gretton, *A kernel test of goodness of fit*,
     2016; Gorham and Mackey, 2017.

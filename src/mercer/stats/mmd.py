@@ -37,16 +37,20 @@ def mmd(
 
     Parameters
     ----------
-    kernel : a kernel or the name of one; a width "median" is that of the pooled rows. With "precomputed", X and Y are
-        the rows of the pooled Gram matrix, of shapes (m, m + n) and (n, m + n).
-    estimator : "v" (the distance of the weighted samples, biased), "u" (unbiased), or for many rows, all unbiased:
-        "linear" (one pass over pairs of rows), "block" (the mean of "u" over blocks of `block_size` rows, by default
-        the root of their number), "incomplete" (over `budget` random pairs), "cross" (one half of each sample
-        against the other), "features" (by random Fourier features).
-    squared : give MMD^2. Unbiased estimates of it can be negative; their root is then zero.
-    client : for sources of rows (`mercer.rows`) and Dask collections, which take all but "v" and "u": a Dask client,
-        its address or an engine. "features" and "cross" are made where the rows are; the others read both sources side
-        by side, and pair rows that are read together, so that these must be in random order.
+    kernel : Kernel, str or callable
+        A kernel or the name of one; a width "median" is that of the pooled rows. With "precomputed", X and Y are the
+        rows of the pooled Gram matrix, of shapes (m, m + n) and (n, m + n).
+    estimator : str
+        "v" (the distance of the weighted samples, biased), "u" (unbiased), or for many rows, all unbiased: "linear"
+        (one pass over pairs of rows), "block" (the mean of "u" over blocks of `block_size` rows, by default the root of
+        their number), "incomplete" (over `budget` random pairs), "cross" (one half of each sample against the other),
+        "features" (by random Fourier features).
+    squared : bool
+        Give MMD^2. Unbiased estimates of it can be negative; their root is then zero.
+    client : dask.distributed.Client, str or None
+        For sources of rows (`mercer.rows`) and Dask collections, which take all but "v" and "u": a Dask client, its
+        address or an engine. "features" and "cross" are made where the rows are; the others read both sources side by
+        side, and pair rows that are read together, so that these must be in random order.
     weights_x, weights_y : of the rows, possibly negative, divided by their sum; for "v" and "u".
 
     References: Gretton et al., *A kernel two-sample test*, 2012; Zaremba et al., *B-test*, 2013; Shekhar et al., *A

@@ -31,11 +31,16 @@ class PairSums:
 
     Attributes
     ----------
-    rows : (k, N), the sums of the rows of K_0.
-    squares : (k,), the sum of the squares of K_0.
-    diagonal : (k, N), what was left out.
-    forms : (k, B), v_b^T K_0 v_b for the columns of V.
-    dtype : in which products were made.
+    rows : Tensor
+        (k, N), the sums of the rows of K_0.
+    squares : Tensor
+        (k,), the sum of the squares of K_0.
+    diagonal : Tensor
+        (k, N), what was left out.
+    forms : Tensor
+        (k, B), v_b^T K_0 v_b for the columns of V.
+    dtype : torch.dtype
+        In which products were made.
     """
 
     rows: Tensor

@@ -33,9 +33,12 @@ class RegressedOut:
 
     Attributes
     ----------
-    errors : R (n, r).
-    smoother : S, so that noise E in place of the features would have left S E.
-    explained : the share of the variance of the features that Z explains.
+    errors : Tensor
+        R (n, r).
+    smoother : Tensor
+        S, so that noise E in place of the features would have left S E.
+    explained : float
+        The share of the variance of the features that Z explains.
     """
 
     errors: Tensor

@@ -22,10 +22,14 @@ class KernelFinding:
 
     Attributes
     ----------
-    kernel : the kernel.
-    statistic : its statistic.
-    pvalue : its p-value, not corrected for the other kernels.
-    weight : its share of the joint statistic.
+    kernel : Kernel, str or callable
+        The kernel.
+    statistic : float
+        Its statistic.
+    pvalue : float
+        Its p-value, not corrected for the other kernels.
+    weight : float
+        Its share of the joint statistic.
     """
 
     kernel: Any
@@ -40,11 +44,16 @@ class TestResult:
 
     Attributes
     ----------
-    statistic : of the data.
-    pvalue : the probability of a statistic at least as large if the hypothesis holds.
-    null_distribution : statistics of the resamples; empty where the null distribution is a formula.
-    method : what was done, in words.
-    per_kernel : what each kernel says by itself, the most telling first.
+    statistic : float
+        Of the data.
+    pvalue : float
+        The probability of a statistic at least as large if the hypothesis holds.
+    null_distribution : array
+        Statistics of the resamples; empty where the null distribution is a formula.
+    method : str
+        What was done, in words.
+    per_kernel : tuple[KernelFinding, ...]
+        What each kernel says by itself, the most telling first.
     """
 
     __test__ = False

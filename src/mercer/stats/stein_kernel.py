@@ -34,10 +34,12 @@ class SteinKernel(Kernel):
 
     Parameters
     ----------
-    base : a kernel that is a smooth function of squared distances and inner products, also per column, of some columns,
+    base : Kernel
+        A kernel that is a smooth function of squared distances and inner products, also per column, of some columns,
         and sums, products and powers of such.
-    score : a function from rows (n, d) to the gradients of log p there. None: points are rows [x | s] of 2 d columns
-        that carry their score, which is evaluated once then.
+    score : callable or None
+        A function from rows (n, d) to the gradients of log p there. None: points are rows [x | s] of 2 d columns that
+        carry their score, which is evaluated once then.
 
     References: Liu, Lee and Jordan, *A kernelized Stein discrepancy for goodness-of-fit tests*, 2016; Gorham and
     Mackey, *Measuring sample quality with kernels*, 2017.

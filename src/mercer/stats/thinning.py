@@ -100,12 +100,17 @@ class SteinThinning(Thinning):
 
     Parameters
     ----------
-    m : the number of points; None with `target`.
-    kernel : the base kernel; by default an inverse multiquadric with the median width and the power 1/2.
-    target : stop at this discrepancy; with `m`, after m points at the latest.
-    regularisation : weight of -log p in the choice, against points between modes and in saddles, where scores vanish:
-        a number, or "auto" for 1 / m as in the paper. It needs `log_prob`.
-    standardize : divide each column by its deviation first.
+    m : int or None
+        The number of points; None with `target`.
+    kernel : Kernel, str or callable
+        The base kernel; by default an inverse multiquadric with the median width and the power 1/2.
+    target : float or None
+        Stop at this discrepancy; with `m`, after m points at the latest.
+    regularisation : float or str or None
+        Weight of -log p in the choice, against points between modes and in saddles, where scores vanish: a number, or
+        "auto" for 1 / m as in the paper. It needs `log_prob`.
+    standardize : bool
+        Divide each column by its deviation first.
 
     Attributes
     ----------
@@ -164,9 +169,12 @@ class KernelHerding(Thinning):
 
     Parameters
     ----------
-    m : the number of points; None with `target`.
-    kernel : a kernel or a name, whose width is the median distance.
-    target : stop at this maximum mean discrepancy from the sample.
+    m : int or None
+        The number of points; None with `target`.
+    kernel : Kernel, str or callable
+        A kernel or a name, whose width is the median distance.
+    target : float or None
+        Stop at this maximum mean discrepancy from the sample.
 
     Attributes
     ----------
@@ -206,10 +214,14 @@ class KernelThinning(Thinning):
 
     Parameters
     ----------
-    m : the number of points, any up to half of the rows; by default their root.
-    kernel : a kernel or a name, whose width is the median distance.
-    compress : whether to use Compress++; by default from 4,096 rows on.
-    target : instead of m, the MMD to reach: sizes are doubled until it is.
+    m : int or None
+        The number of points, any up to half of the rows; by default their root.
+    kernel : Kernel, str or callable
+        A kernel or a name, whose width is the median distance.
+    compress : bool or None
+        Whether to use Compress++; by default from 4,096 rows on.
+    target : float or None
+        Instead of m, the MMD to reach: sizes are doubled until it is.
 
     Attributes
     ----------

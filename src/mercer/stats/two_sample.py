@@ -64,22 +64,29 @@ def two_sample_test(
     Parameters
     ----------
     X, Y : samples with the same columns, or lists of strings or other objects for kernels that take them.
-    kernel : None for ten Gaussian kernels and ten Laplace kernels (of the L1 distance), whose widths cover the pooled
+    kernel : Kernel, str or callable
+        None for ten Gaussian kernels and ten Laplace kernels (of the L1 distance), whose widths cover the pooled
         distances with each column in units of its deviation; "median" for one Gaussian; a kernel, a name or a list of
         them. With "precomputed", X and Y are the rows of the pooled Gram matrix, of shapes (m, m + n), (n, m + n).
-    combine : how several kernels become one test: "fused" (a soft maximum), "min_p" (the smallest p-value, corrected by
-        the same permutations) or "agg" (MMDAgg: half of the resamples for each of two layers).
-    estimator : "u", or for many rows, with a normal null distribution and no resampling, "cross", "linear", "block" or
+    combine : str
+        How several kernels become one test: "fused" (a soft maximum), "min_p" (the smallest p-value, corrected by the
+        same permutations) or "agg" (MMDAgg: half of the resamples for each of two layers).
+    estimator : str
+        "u", or for many rows, with a normal null distribution and no resampling, "cross", "linear", "block" or
         "incomplete", or "features" (random features, with a gamma null distribution); these take one kernel, the only
         ones for sources of rows. See `mmd` for `block_size` and `budget`.
-    null : "permutation"; "wild" for time series of equal length side by side; "gamma" for one kernel, from n = 200.
+    null : str
+        "permutation"; "wild" for time series of equal length side by side; "gamma" for one kernel, from n = 200.
     groups : the group of each row of X and Y (a pair, or one sequence of m + n): groups, such as patients, are
         exchanged as a whole.
-    order : True where rows follow each other in time: blocks of them are exchanged, as long as their correlation asks
-        for; an integer is the length of a block.
-    n_resamples : random permutations. Where there are no more ways to choose the first sample, all are taken.
-    client : for sources of rows (`mercer.rows`) and Dask collections: a Dask client, its address or an engine; see
-        `mmd` for how they are read.
+    order : array-like of shape (n,), or None
+        True where rows follow each other in time: blocks of them are exchanged, as long as their correlation asks for;
+        an integer is the length of a block.
+    n_resamples : int
+        Random permutations. Where there are no more ways to choose the first sample, all are taken.
+    client : dask.distributed.Client, str or None
+        For sources of rows (`mercer.rows`) and Dask collections: a Dask client, its address or an engine; see `mmd` for
+        how they are read.
 
     References: Gretton et al., *A kernel two-sample test*, 2012; Biggs, Schrab and Gretton, *MMD-FUSE*, 2023; Schrab et
     al., *MMD aggregated two-sample test*, 2023; Shekhar et al., *A permutation-free kernel two-sample test*, 2022.

@@ -21,8 +21,10 @@ class EquivalentsAccuracy:
 
     Attributes
     ----------
-    n : numbers of rows.
-    bias, variance : root mean squares over designs of the relative errors of both parts.
+    n : array
+        Numbers of rows.
+    bias, variance : array
+        Root mean squares over designs of the relative errors of both parts.
     """
 
     n: np.ndarray
@@ -55,8 +57,10 @@ def equivalents_accuracy(
     ----------
     spectrum, coefficients, alpha : see `krr_risk`; alpha must be positive.
     n : numbers of rows.
-    draws : designs for each.
-    random_state : seed of the designs.
+    draws : int
+        Designs for each.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the designs.
 
     References: Misiakiewicz and Saeed, *A non-asymptotic theory of kernel ridge regression*, 2024.
 

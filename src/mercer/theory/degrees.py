@@ -26,9 +26,12 @@ class DegreeParts:
 
     Attributes
     ----------
-    spectrum : the eigenvalues of the degrees.
-    parts : the matrices of the degrees, of shape (kmax + 1, n, n).
-    rest : what higher degrees add.
+    spectrum : SphereSpectrum
+        The eigenvalues of the degrees.
+    parts : array
+        The matrices of the degrees, of shape (kmax + 1, n, n).
+    rest : array
+        What higher degrees add.
     """
 
     spectrum: SphereSpectrum
@@ -62,9 +65,12 @@ def degree_parts(kernel: Kernel | Callable[[np.ndarray], Any] | Any, X: Any, kma
 
     Parameters
     ----------
-    kernel : see `sphere_spectrum`; of Taylor coefficients, all of them.
-    X : points of one length r; for a function of the cosine and Taylor coefficients any.
-    kmax : the highest degree with a matrix of its own.
+    kernel : Kernel, str or callable
+        See `sphere_spectrum`; of Taylor coefficients, all of them.
+    X : array-like of shape (n, d), or list of objects
+        Points of one length r; for a function of the cosine and Taylor coefficients any.
+    kmax : int
+        The highest degree with a matrix of its own.
 
     References: Ghorbani, Mei, Misiakiewicz and Montanari, *Linearized two-layers neural networks in high dimension*,
     2021.
@@ -101,8 +107,10 @@ class DegreeProjection:
 
     Attributes
     ----------
-    degree : the degree.
-    points, values : draws z from the sphere, and what the function adds at each, B(d, degree) f(z).
+    degree : int
+        The degree.
+    points, values : array
+        Draws z from the sphere, and what the function adds at each, B(d, degree) f(z).
     """
 
     degree: int

@@ -20,9 +20,12 @@ class ExactRisk:
 
     Attributes
     ----------
-    bias : what remains without noise.
-    variance : what the noise adds.
-    noise : its variance.
+    bias : float
+        What remains without noise.
+    variance : float
+        What the noise adds.
+    noise : float
+        Its variance.
     """
 
     bias: float
@@ -61,12 +64,17 @@ def exact_risk(
 
     Parameters
     ----------
-    kernel : a kernel, or a function of two arrays of rows that gives their matrix.
-    X : the training rows.
-    target : the true function of an array of rows.
+    kernel : Kernel, str or callable
+        A kernel, or a function of two arrays of rows that gives their matrix.
+    X : array-like of shape (n, d), or list of objects
+        The training rows.
+    target : callable
+        The true function of an array of rows.
     population : rows that stand for the distribution: a dense grid, or many draws from it.
-    alpha : the ridge of ``K + alpha I``, positive.
-    noise : variance of the noise of the labels.
+    alpha : float
+        The ridge of ``K + alpha I``, positive.
+    noise : float
+        Variance of the noise of the labels.
 
     References: Bach, *Learning Theory from First Principles*, 2024, section 3.6.
 

@@ -20,15 +20,24 @@ class Diagnostics:
 
     Attributes
     ----------
-    alpha : the ridge.
-    best_alpha : that of the least leave-one-out error.
-    kappa : the effective regularisation; kappa > alpha / n is what dimension adds.
-    df1, df2 : degrees of freedom, estimates of sum L_i and sum L_i^2.
-    loo, gcv : mean squared errors by leave-one-out and generalised cross-validation.
-    noise : the squared error that more rows would not remove; None where the path does not tell.
-    decay : eigenvalues fall like rank^-decay around kappa; None likewise.
-    source : the bias falls like kappa^source; None likewise.
-    eigenvalues : of the Gram matrix, falling; without the intercept's.
+    alpha : float
+        The ridge.
+    best_alpha : float
+        That of the least leave-one-out error.
+    kappa : float
+        The effective regularisation; kappa > alpha / n is what dimension adds.
+    df1, df2 : float
+        Degrees of freedom, estimates of sum L_i and sum L_i^2.
+    loo, gcv : float
+        Mean squared errors by leave-one-out and generalised cross-validation.
+    noise : float or None
+        The squared error that more rows would not remove; None where the path does not tell.
+    decay : float or None
+        Eigenvalues fall like rank^-decay around kappa; None likewise.
+    source : float or None
+        The bias falls like kappa^source; None likewise.
+    eigenvalues : array
+        Of the Gram matrix, falling; without the intercept's.
     """
 
     n: int

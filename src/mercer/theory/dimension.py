@@ -62,8 +62,10 @@ def dimension_lower_bound(
 
     Parameters
     ----------
-    functions_or_gram : the matrix G, or the functions, of an array of rows.
-    error : the average over the functions of the squared error, between 0 and 1.
+    functions_or_gram : callable
+        The matrix G, or the functions, of an array of rows.
+    error : float
+        The average over the functions of the squared error, between 0 and 1.
     population : rows that stand for the distribution, where functions are given.
 
     References: Hsu, *Dimension lower bounds for linear approaches to function approximation*, 2021.

@@ -27,7 +27,8 @@ def effective_regularisation(
     spectrum : eigenvalues of the kernel's integral operator.
     n, alpha : numbers of rows and ridges of ``K + alpha I``, which broadcast.
     multiplicities : how often each eigenvalue occurs, once when None.
-    tail : sum of the eigenvalues that are left out of `spectrum`; it acts as a ridge.
+    tail : float
+        Sum of the eigenvalues that are left out of `spectrum`; it acts as a ridge.
 
     References: Simon, Dickens, Karkada and DeWeese, *The eigenlearning framework*, 2023; Misiakiewicz and Saeed,
     *A non-asymptotic theory of kernel ridge regression*, 2024.
@@ -54,11 +55,16 @@ class KRRRisk:
 
     Attributes
     ----------
-    n, alpha, noise : what was asked, of one shape; `noise` is a variance.
-    kappa : the effective regularisation.
-    learnabilities : the share of each eigenfunction that is learned; one more axis, that of the spectrum.
-    bias, variance : the two parts of the error against the target without noise.
-    test, train : mean squared errors on noisy labels.
+    n, alpha, noise : array
+        What was asked, of one shape; `noise` is a variance.
+    kappa : array
+        The effective regularisation.
+    learnabilities : array
+        The share of each eigenfunction that is learned; one more axis, that of the spectrum.
+    bias, variance : array
+        The two parts of the error against the target without noise.
+    test, train : array
+        Mean squared errors on noisy labels.
     """
 
     n: np.ndarray
@@ -114,7 +120,8 @@ def krr_risk(
     spectrum : eigenvalues of the kernel's integral operator; zero for what the kernel cannot learn.
     coefficients : of the target in the eigenfunctions; with `multiplicities` the root of the power of each eigenspace.
     n, alpha : numbers of rows and ridges of ``K + alpha I``.
-    noise : variance of the noise of the labels.
+    noise : float, array-like of shape (n,), or str
+        Variance of the noise of the labels.
     multiplicities, tail : see `effective_regularisation`.
 
     References: Simon, Dickens, Karkada and DeWeese, *The eigenlearning framework*, 2023; Canatar, Bordelon and

@@ -38,13 +38,20 @@ class Forecaster:
 
     Attributes
     ----------
-    n : rows seen.
-    now : the squared error of fits to them.
-    noise_of_now : the standard error of its logarithm.
-    law : through the errors of fits to fewer rows.
-    spectral : the other reading, or None.
-    gap : log GCV / LOO.
-    alone : why the spectrum says nothing; no words where it may.
+    n : int
+        Rows seen.
+    now : float
+        The squared error of fits to them.
+    noise_of_now : float
+        The standard error of its logarithm.
+    law : PowerLaw
+        Through the errors of fits to fewer rows.
+    spectral : SpectralForecast or None
+        The other reading, or None.
+    gap : float
+        Log GCV / LOO.
+    alone : str
+        Why the spectrum says nothing; no words where it may.
     """
 
     n: int

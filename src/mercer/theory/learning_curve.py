@@ -21,19 +21,32 @@ class LearningCurve:
 
     Attributes
     ----------
-    n : rows seen.
-    factors, rows : how many times as many, and how many.
-    error : the expected error at each: a root mean square, or a mean square where that is the measure.
-    lower, upper : ends of its interval.
-    level : the share of intervals that hold the truth.
-    believed : whether each forecast can be believed.
-    reasons : why not; empty words where it can.
-    now : the squared error of the rows at hand.
-    noise : the squared error that forecasts tend to with ever more rows.
-    law : the power law through fits to fewer rows.
-    spectral : the forecast from the spectrum, or None.
-    measure : "RMSE"; "Brier score" for probabilities of classes.
-    alone : why the fits to fewer rows are the only reading; no words where the spectrum is one too.
+    n : int
+        Rows seen.
+    factors, rows : array
+        How many times as many, and how many.
+    error : array
+        The expected error at each: a root mean square, or a mean square where that is the measure.
+    lower, upper : array
+        Ends of its interval.
+    level : float
+        The share of intervals that hold the truth.
+    believed : array
+        Whether each forecast can be believed.
+    reasons : tuple[str, ...]
+        Why not; empty words where it can.
+    now : float
+        The squared error of the rows at hand.
+    noise : float
+        The squared error that forecasts tend to with ever more rows.
+    law : PowerLaw
+        The power law through fits to fewer rows.
+    spectral : SpectralForecast or None
+        The forecast from the spectrum, or None.
+    measure : str
+        "RMSE"; "Brier score" for probabilities of classes.
+    alone : str
+        Why the fits to fewer rows are the only reading; no words where the spectrum is one too.
     """
 
     n: int
@@ -108,12 +121,18 @@ def learning_curve(
     gram : K, of shape (n, n), of the kernel that more rows would be fitted with.
     targets : (n,); or (n, t), whose squared errors are summed: class indicators give the Brier score.
     factors : how many times as many rows.
-    level : of the intervals.
-    weights : of the rows.
-    intercept : whether the fit has an unpenalised constant.
-    duplicates : the share of rows that repeated others before they were merged.
-    alone : why the spectrum must not be used, if it must not: the kernel was tuned on these rows, say.
-    random_state : seed of the subsets.
+    level : float
+        Of the intervals.
+    weights : array-like of shape (n,), or None
+        Of the rows.
+    intercept : bool
+        Whether the fit has an unpenalised constant.
+    duplicates : float
+        The share of rows that repeated others before they were merged.
+    alone : str
+        Why the spectrum must not be used, if it must not: the kernel was tuned on these rows, say.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the subsets.
 
     References: Wei, Hu and Steinhardt, *More than a toy: random matrix models predict how real-world neural
     representations generalize*, 2022; Jacot, Simsek, Spadaro, Hongler and Gabriel, *Kernel alignment risk estimator*,

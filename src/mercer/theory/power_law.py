@@ -25,9 +25,12 @@ class PowerLaw:
 
     Attributes
     ----------
-    floor, slope, exponent : a, c and b.
-    rows, errors : the numbers of rows and mean squared errors it was fitted to.
-    spreads : standard errors of the logarithms of these errors.
+    floor, slope, exponent : float
+        A, c and b.
+    rows, errors : array
+        The numbers of rows and mean squared errors it was fitted to.
+    spreads : array
+        Standard errors of the logarithms of these errors.
 
     >>> law = PowerLaw.through([10, 20, 40, 80], [1 + 10 / m for m in (10, 20, 40, 80)])
     >>> round(law.floor, 3), round(law.slope, 3), round(law.exponent, 3)
@@ -101,10 +104,14 @@ def laws_of(
 
     Parameters
     ----------
-    scores : the errors, one for each problem, of fits to the rows at some places on those at others.
-    n : rows.
-    errors : those of fits to all rows, the last points; None where they are not known.
-    random_state : seed of the parts.
+    scores : callable
+        The errors, one for each problem, of fits to the rows at some places on those at others.
+    n : int
+        Rows.
+    errors : Sequence[float or None]
+        Those of fits to all rows, the last points; None where they are not known.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the parts.
     """
     rng = np.random.default_rng(as_seed(random_state))
     sizes = np.rint(n * 2.0**-HALVINGS).astype(int)

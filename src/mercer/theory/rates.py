@@ -24,9 +24,12 @@ class Rate:
 
     Attributes
     ----------
-    exponent : how fast.
-    statement : which error, of which functions.
-    dimension : the number of directions that matter.
+    exponent : float
+        How fast.
+    statement : str
+        Which error, of which functions.
+    dimension : float
+        The number of directions that matter.
     """
 
     exponent: float

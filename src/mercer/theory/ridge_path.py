@@ -21,9 +21,12 @@ class Eigen:
 
     Attributes
     ----------
-    values : ascending, not negative.
-    vectors : in columns.
-    weights : of the rows.
+    values : array
+        Ascending, not negative.
+    vectors : array
+        In columns.
+    weights : array
+        Of the rows.
     """
 
     values: np.ndarray
@@ -72,11 +75,16 @@ class RidgePath:
 
     Attributes
     ----------
-    alphas : ascending.
-    loo, gcv : mean squared errors by leave-one-out and by generalised cross-validation.
-    kappa, df1, df2 : estimates from the rows of the effective regularisation, sum L_i and sum L_i^2.
-    squares : the squared leave-one-out error of each row at the best alpha.
-    smallest_kappa : kappa at alpha = 0.
+    alphas : array
+        Ascending.
+    loo, gcv : array
+        Mean squared errors by leave-one-out and by generalised cross-validation.
+    kappa, df1, df2 : array
+        Estimates from the rows of the effective regularisation, sum L_i and sum L_i^2.
+    squares : array
+        The squared leave-one-out error of each row at the best alpha.
+    smallest_kappa : float
+        Kappa at alpha = 0.
 
     >>> path = RidgePath.of(Eigen.of(np.eye(40)), np.arange(40.0))
     >>> round(float(path.df1[0] / 40), 6)

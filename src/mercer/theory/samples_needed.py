@@ -19,10 +19,14 @@ class SamplesNeeded:
 
     Attributes
     ----------
-    target : the error asked for.
-    rows : how many rows, None where the forecast cannot be believed.
-    reason : why not, or a word on the answer.
-    guess : what the forecast says, believed or not; None where no number of rows is enough.
+    target : float
+        The error asked for.
+    rows : int or None
+        How many rows, None where the forecast cannot be believed.
+    reason : str
+        Why not, or a word on the answer.
+    guess : int or None
+        What the forecast says, believed or not; None where no number of rows is enough.
     """
 
     target: float

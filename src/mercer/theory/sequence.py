@@ -19,10 +19,14 @@ class SequenceModel:
 
     Attributes
     ----------
-    observed : y_j, of shape (draws, spectrum).
-    estimated : coefficients of the fitted function in the eigenfunctions, of the same shape.
-    risks : squared error of each draw against the target.
-    expected : what `krr_risk` says of them.
+    observed : array
+        y_j, of shape (draws, spectrum).
+    estimated : array
+        Coefficients of the fitted function in the eigenfunctions, of the same shape.
+    risks : array
+        Squared error of each draw against the target.
+    expected : float
+        What `krr_risk` says of them.
     """
 
     observed: np.ndarray

@@ -24,9 +24,12 @@ class SpectralForecast:
 
     Attributes
     ----------
-    n : rows seen.
-    noise, slope, exponent : s^2, c and b; s^2 is the error that no number of rows removes.
-    df2, decay : df2 at the best kappa, and g.
+    n : int
+        Rows seen.
+    noise, slope, exponent : float
+        s^2, c and b; s^2 is the error that no number of rows removes.
+    df2, decay : float
+        df2 at the best kappa, and g.
     """
 
     n: int

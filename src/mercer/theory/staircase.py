@@ -29,10 +29,14 @@ class SphereExperiment:
 
     Attributes
     ----------
-    spectrum : of the kernel.
-    n : numbers of rows.
-    expected : what `krr_risk` says.
-    simulated_n, simulated, standard_errors : numbers of rows, means and standard errors of the simulated risk.
+    spectrum : SphereSpectrum
+        Of the kernel.
+    n : array
+        Numbers of rows.
+    expected : KRRRisk
+        What `krr_risk` says.
+    simulated_n, simulated, standard_errors : array
+        Numbers of rows, means and standard errors of the simulated risk.
     """
 
     spectrum: SphereSpectrum
@@ -78,14 +82,21 @@ def staircase(
 
     Parameters
     ----------
-    kernel : see `sphere_spectrum`.
-    d : columns of the points, uniform on the unit sphere.
-    powers : squared norms of the parts of degree 0, 1, ... of the target.
-    alpha, noise : ridge, and variance of the noise of the labels.
+    kernel : Kernel, str or callable
+        See `sphere_spectrum`.
+    d : int
+        Columns of the points, uniform on the unit sphere.
+    powers : Sequence[float]
+        Squared norms of the parts of degree 0, 1, ... of the target.
+    alpha, noise : float
+        Ridge, and variance of the noise of the labels.
     exponents : values of log n / log d, by default 200 from 0.3 to one above the degree of the target.
-    simulate : numbers of rows at which to simulate.
-    repeats : draws for each.
-    random_state : seed of the simulation.
+    simulate : Sequence[int]
+        Numbers of rows at which to simulate.
+    repeats : int
+        Draws for each.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the simulation.
 
     References: Ghorbani, Mei, Misiakiewicz and Montanari, *Linearized two-layers neural networks in high dimension*,
     2021.

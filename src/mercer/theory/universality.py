@@ -22,9 +22,12 @@ class Universality:
 
     Attributes
     ----------
-    n : numbers of training rows.
-    data, gaussian : mean squared errors, of shape (n, repeats).
-    expected : for Gaussian features.
+    n : array
+        Numbers of training rows.
+    data, gaussian : array
+        Mean squared errors, of shape (n, repeats).
+    expected : array
+        For Gaussian features.
     """
 
     n: np.ndarray
@@ -62,12 +65,17 @@ def universality(
 
     Parameters
     ----------
-    kernel : a kernel without parameters to find.
-    X, y : the population, a few thousand rows, and its labels.
+    kernel : Kernel, str or callable
+        A kernel without parameters to find.
+    X, y : array-like of shape (n, d), or list of objects and array-like of shape (n,) or (n, t)
+        The population, a few thousand rows, and its labels.
     n : numbers of training rows, well below those of the population.
-    alpha : the ridge of ``K + alpha I``.
-    repeats : draws for each.
-    random_state : seed of the draws.
+    alpha : float
+        The ridge of ``K + alpha I``.
+    repeats : int
+        Draws for each.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the draws.
 
     References: Goldt, Loureiro, Reeves, Krzakala, Mezard and Zdeborova, *The Gaussian equivalence of generative models
     for learning with shallow neural networks*, 2022; Hu and Lu, *Universality laws for high-dimensional learning with

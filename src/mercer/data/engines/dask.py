@@ -38,10 +38,13 @@ class DaskEngine:
 
     Parameters
     ----------
-    client : a `dask.distributed.Client`, which stays open, or the address of a scheduler: then the connection is the
+    client : dask.distributed.Client, str or None
+        A `dask.distributed.Client`, which stays open, or the address of a scheduler: then the connection is the
         engine's own, `close` ends it, and the next work opens another.
-    group_rows : rows of a task; by default as many as take a core about two seconds.
-    patience : seconds to wait for a worker while there is none, and for an answer of the scheduler.
+    group_rows : int or None
+        Rows of a task; by default as many as take a core about two seconds.
+    patience : float
+        Seconds to wait for a worker while there is none, and for an answer of the scheduler.
     """
 
     def __init__(self, client: Any, *, group_rows: int | None = None, patience: float = 60.0) -> None:

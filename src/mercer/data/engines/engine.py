@@ -29,7 +29,8 @@ class Engine(Protocol):
 
     Attributes
     ----------
-    group_rows : rows of a group; None leaves it to the caller, who knows what a row costs.
+    group_rows : int or None
+        Rows of a group; None leaves it to the caller, who knows what a row costs.
     """
 
     group_rows: int | None

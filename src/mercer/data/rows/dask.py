@@ -23,9 +23,12 @@ class DaskRows(RowSource):
 
     Parameters
     ----------
-    X : a Dask array of shape (n, d), or a Dask data frame of numbers.
-    y : targets: a Dask array, series or data frame, or an array; of a data frame X also the names of columns.
-    sample_weight : weights, in the same ways.
+    X : array-like of shape (n, d), or list of objects
+        A Dask array of shape (n, d), or a Dask data frame of numbers.
+    y : array-like of shape (n,) or (n, t)
+        Targets: a Dask array, series or data frame, or an array; of a data frame X also the names of columns.
+    sample_weight : array-like of shape (n,), or None
+        Weights, in the same ways.
 
     >>> import dask.array as da
     >>> source = DaskRows(da.ones((5, 2), chunks=(3, 1)), da.zeros(5, chunks=5))

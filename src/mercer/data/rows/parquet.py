@@ -35,11 +35,16 @@ class ParquetRows(RowSource):
 
     Parameters
     ----------
-    path : a file or a folder, or a list of these, whose order is kept.
-    target : column, or columns, to predict; None for rows to predict at.
-    features : columns to learn from; by default every column of numbers that is neither target nor weight.
-    weight : column of sample weights.
-    rows_at_once : most rows of a part, by default 65,536, fewer where there are more than 128 columns.
+    path : str or os.PathLike[str] or Sequence[str or os.PathLike[str]]
+        A file or a folder, or a list of these, whose order is kept.
+    target : str or Sequence[str] or None
+        Column, or columns, to predict; None for rows to predict at.
+    features : Sequence[str] or None
+        Columns to learn from; by default every column of numbers that is neither target nor weight.
+    weight : str or None
+        Column of sample weights.
+    rows_at_once : int or None
+        Most rows of a part, by default 65,536, fewer where there are more than 128 columns.
     """
 
     _open: tuple[int, Any] | None = None  # the file that was read last, by number

@@ -52,12 +52,18 @@ class RowSource(ABC):
 
     Attributes
     ----------
-    n_rows, n_features : of the whole table.
-    n_targets : columns of the targets, 0 when there are none.
-    one_target : whether targets are a plain column rather than a matrix.
-    names : names of the features, or None.
-    dtype : torch.float32 or torch.float64, of the features.
-    on_dask : whether the rows are those of a Dask collection.
+    n_rows, n_features : int
+        Of the whole table.
+    n_targets : int
+        Columns of the targets, 0 when there are none.
+    one_target : bool
+        Whether targets are a plain column rather than a matrix.
+    names : tuple[str, ...] or None
+        Names of the features, or None.
+    dtype : torch.dtype
+        Torch.float32 or torch.float64, of the features.
+    on_dask : bool
+        Whether the rows are those of a Dask collection.
     """
 
     n_rows: int

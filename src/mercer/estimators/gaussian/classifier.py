@@ -46,33 +46,52 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name stands for a variance times the kernel with a
-        length scale for each feature, with start values from the data. A `Kernel` is in the units of the data.
-        Functions have mean zero: add a constant to the kernel where some classes are far more frequent.
-    n_restarts : number of further, random starts; screened on 500 rows.
-    priors : log densities of parameters, by name or path, such as ``{"length_scale": LogNormal(1.0, 1.0)}``.
-    bounds : ranges by name or path, ``{"factor": (0.1, 100.0), "period": "fixed"}``, in the units of the data. By
-        default a factor of 1,000 either way from the start, of 100,000 for factors of kernels; the variance of a kernel
-        given by name is at most 100, odds of 20,000 to one.
-    tune : whether to learn hyperparameters; else those given are kept. "scale" lets the length scales of a kernel keep
+    kernel : Kernel, str or callable
+        A `Kernel`, its name, or a function of two points. A name stands for a variance times the kernel with a length
+        scale for each feature, with start values from the data. A `Kernel` is in the units of the data. Functions have
+        mean zero: add a constant to the kernel where some classes are far more frequent.
+    n_restarts : int
+        Number of further, random starts; screened on 500 rows.
+    priors : dict or None
+        Log densities of parameters, by name or path, such as ``{"length_scale": LogNormal(1.0, 1.0)}``.
+    bounds : dict or None
+        Ranges by name or path, ``{"factor": (0.1, 100.0), "period": "fixed"}``, in the units of the data. By default a
+        factor of 1,000 either way from the start, of 100,000 for factors of kernels; the variance of a kernel given by
+        name is at most 100, odds of 20,000 to one.
+    tune : bool or str
+        Whether to learn hyperparameters; else those given are kept. "scale" lets the length scales of a kernel keep
         their ratios, "ard" gives it one for each column.
-    standardize : take start values in units of the deviations of X; else as if they were one already.
-    device : "auto", "cpu", "cuda" or a torch device.
-    dtype : "float32" or "float64" of kernel values; "auto" is float64.
-    memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
-    random_state : seed of restarts and subsets.
-    max_iter : largest number of L-BFGS iterations.
-    verbose : print the progress of learning.
+    standardize : bool
+        Take start values in units of the deviations of X; else as if they were one already.
+    device : str or torch.device
+        "auto", "cpu", "cuda" or a torch device.
+    dtype : str or torch.dtype
+        "float32" or "float64" of kernel values; "auto" is float64.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of restarts and subsets.
+    max_iter : int
+        Largest number of L-BFGS iterations.
+    verbose : bool
+        Print the progress of learning.
 
     Attributes
     ----------
-    classes_ : the labels, sorted.
-    kernel_ : what was learned or given, in the units of the data.
-    log_marginal_likelihood_ : of the training labels, by Laplace's approximation.
-    optimum_ : the account of the learning, None where nothing was learned.
-    n_iter_ : iterations of L-BFGS on all rows, at least 1.
-    X_fit_ : the training rows.
-    solver_report_ : how the mode was found.
+    classes_ : array
+        The labels, sorted.
+    kernel_ : Kernel
+        What was learned or given, in the units of the data.
+    log_marginal_likelihood_ : float
+        Of the training labels, by Laplace's approximation.
+    optimum_ : Maximum or None
+        The account of the learning, None where nothing was learned.
+    n_iter_ : int
+        Iterations of L-BFGS on all rows, at least 1.
+    X_fit_ : array of shape (n, d), or list of objects
+        The training rows.
+    solver_report_ : SolverReport
+        How the mode was found.
 
     Notes
     -----

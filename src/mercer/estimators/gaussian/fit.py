@@ -28,14 +28,22 @@ class ProcessFit:
 
     Attributes
     ----------
-    plan : what was done.
-    seen : what is remembered of the rows.
-    posterior : the process given the data, whose targets are divided by the plan's `target_scale`.
-    likelihood : the log marginal likelihood.
-    optimum : the account of the learning, None where there was none.
-    mean_reason : why the mean function is what it is, where the data decided.
-    order : ranks of the rows in time, where they were given.
-    forecast_deviates : errors of forecasts of later rows in units of their deviations, once they were asked for.
+    plan : ProcessPlan
+        What was done.
+    seen : Seen
+        What is remembered of the rows.
+    posterior : Posterior
+        The process given the data, whose targets are divided by the plan's `target_scale`.
+    likelihood : float
+        The log marginal likelihood.
+    optimum : Maximum or None
+        The account of the learning, None where there was none.
+    mean_reason : str
+        Why the mean function is what it is, where the data decided.
+    order : Tensor or None
+        Ranks of the rows in time, where they were given.
+    forecast_deviates : array or None
+        Errors of forecasts of later rows in units of their deviations, once they were asked for.
     """
 
     plan: ProcessPlan

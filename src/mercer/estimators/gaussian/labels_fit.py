@@ -20,11 +20,16 @@ class LabelsFit:
 
     Attributes
     ----------
-    plan : what was done.
-    seen : what is remembered of the rows.
-    posterior : the latent functions given the labels.
-    likelihood : Laplace's log marginal likelihood.
-    optimum : the account of the learning, None where there was none.
+    plan : LabelsPlan
+        What was done.
+    seen : Seen
+        What is remembered of the rows.
+    posterior : LaplacePosterior
+        The latent functions given the labels.
+    likelihood : float
+        Laplace's log marginal likelihood.
+    optimum : Maximum or None
+        The account of the learning, None where there was none.
     """
 
     plan: LabelsPlan

@@ -42,9 +42,12 @@ class ProcessPlan(LearningPlan):
 
     Attributes
     ----------
-    mean : None where the data are to decide.
-    target_scale : (t,), what each of several targets is divided by.
-    taught : places of the rows that hyperparameters are learned from, or None for all.
+    mean : Mean or None
+        None where the data are to decide.
+    target_scale : Tensor
+        (t,), what each of several targets is divided by.
+    taught : Tensor or None
+        Places of the rows that hyperparameters are learned from, or None for all.
     """
 
     settings: ProcessSettings

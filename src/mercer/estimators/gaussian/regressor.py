@@ -60,48 +60,73 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name stands for a signal variance times the kernel
-        with a length scale for each feature, with start values from the data. A `Kernel` is in the units of the data.
-    mean : "zero", "constant", "linear", a number or a function of rows. Coefficients of "constant" and "linear" are
-        those of greatest likelihood, found in closed form (generalised least squares) with every fit. "auto" takes the
-        linear mean if on some rows the likelihood pays for its coefficients, else the constant; the report says why.
-    noise : variance of the noise: "learn", a number, or one for each row. Zero interpolates.
-    method : "exact" (Cholesky), "iterative" (conjugate gradients), "sgpr" (inducing points, an approximation), or
-        "auto": exact where its matrices fit the memory budget, else iterative; the report says which.
-    n_restarts : number of further, random starts; screened on 500 rows.
-    priors : log densities of parameters, by name or path, such as ``{"length_scale": LogNormal(1.0, 1.0)}``; they are
-        added to the log likelihood. See `mercer.processes`.
-    bounds : ranges by name or path, ``{"noise": (1e-4, 1.0), "period": "fixed"}``, in the units of the data. By default
-        a factor of 1,000 either way from the start, of 100,000 for the signal and upwards for length scales; the noise
-        is between 1e-6 and 10 times the variance of y.
-    tune : whether to learn hyperparameters; else those given are kept. "scale" lets the length scales of a kernel keep
+    kernel : Kernel, str or callable
+        A `Kernel`, its name, or a function of two points. A name stands for a signal variance times the kernel with a
+        length scale for each feature, with start values from the data. A `Kernel` is in the units of the data.
+    mean : str, float or callable
+        "zero", "constant", "linear", a number or a function of rows. Coefficients of "constant" and "linear" are those
+        of greatest likelihood, found in closed form (generalised least squares) with every fit. "auto" takes the linear
+        mean if on some rows the likelihood pays for its coefficients, else the constant; the report says why.
+    noise : float, array-like of shape (n,), or str
+        Variance of the noise: "learn", a number, or one for each row. Zero interpolates.
+    method : str
+        "exact" (Cholesky), "iterative" (conjugate gradients), "sgpr" (inducing points, an approximation), or "auto":
+        exact where its matrices fit the memory budget, else iterative; the report says which.
+    n_restarts : int
+        Number of further, random starts; screened on 500 rows.
+    priors : dict or None
+        Log densities of parameters, by name or path, such as ``{"length_scale": LogNormal(1.0, 1.0)}``; they are added
+        to the log likelihood. See `mercer.processes`.
+    bounds : dict or None
+        Ranges by name or path, ``{"noise": (1e-4, 1.0), "period": "fixed"}``, in the units of the data. By default a
+        factor of 1,000 either way from the start, of 100,000 for the signal and upwards for length scales; the noise is
+        between 1e-6 and 10 times the variance of y.
+    tune : bool or str
+        Whether to learn hyperparameters; else those given are kept. "scale" lets the length scales of a kernel keep
         their ratios, "ard" gives it one for each column.
-    standardize : take start values in units of the deviations of X and y; else as if both had deviation one already.
-        Several targets are in addition brought to one size. Everything is reported in the units of the data.
-    device : "auto", "cpu", "cuda" or a torch device.
-    dtype : "float32" or "float64" of kernel values; "auto" is float64 for the exact method.
-    memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
-    random_state : seed of restarts, subsets and samples.
-    n_landmarks : number of landmarks (inducing points) of "sgpr"; None for 500.
-    n_learn : rows whose likelihood the hyperparameters maximise, random ones and their nearest neighbours; None for
-        all but those that repeat others in X and y, which would make the noise look small (a number of at least n
-        learns from these too). The process is conditioned on all rows in any case. Of very many rows some thousands
-        tell nearly as much.
-    max_iter : largest number of L-BFGS iterations.
-    verbose : print the progress of learning.
+    standardize : bool
+        Take start values in units of the deviations of X and y; else as if both had deviation one already. Several
+        targets are in addition brought to one size. Everything is reported in the units of the data.
+    device : str or torch.device
+        "auto", "cpu", "cuda" or a torch device.
+    dtype : str or torch.dtype
+        "float32" or "float64" of kernel values; "auto" is float64 for the exact method.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of restarts, subsets and samples.
+    n_landmarks : int or None
+        Number of landmarks (inducing points) of "sgpr"; None for 500.
+    n_learn : int or None
+        Rows whose likelihood the hyperparameters maximise, random ones and their nearest neighbours; None for all but
+        those that repeat others in X and y, which would make the noise look small (a number of at least n learns from
+        these too). The process is conditioned on all rows in any case. Of very many rows some thousands tell nearly as
+        much.
+    max_iter : int
+        Largest number of L-BFGS iterations.
+    verbose : bool
+        Print the progress of learning.
 
     Attributes
     ----------
-    kernel_, noise_ : what was learned or given, in the units of the data. A `GaussianProcessRegressor` with these,
-        ``tune=False`` and the same mean predicts the same. With several targets, they are those of each target
-        divided by its `target_scale_`.
-    target_scale_ : what each target is divided by so that one kernel serves all, of mean square one; 1 for one target.
-    log_marginal_likelihood_ : of the training data.
-    optimum_ : the account of the learning, None where nothing was learned.
-    solver_report_ : how the weights of the posterior were found.
-    n_iter_ : iterations of L-BFGS on all rows that are learned from, at least 1.
-    X_fit_ : the training rows.
-    posterior_kernel_ : the covariance of the posterior, a `Kernel`.
+    kernel_, noise_ : Kernel, float
+        What was learned or given, in the units of the data. A `GaussianProcessRegressor` with these, ``tune=False`` and
+        the same mean predicts the same. With several targets, they are those of each target divided by its
+        `target_scale_`.
+    target_scale_ : array
+        What each target is divided by so that one kernel serves all, of mean square one; 1 for one target.
+    log_marginal_likelihood_ : float
+        Of the training data.
+    optimum_ : Maximum or None
+        The account of the learning, None where nothing was learned.
+    solver_report_ : SolverReport
+        How the weights of the posterior were found.
+    n_iter_ : int
+        Iterations of L-BFGS on all rows that are learned from, at least 1.
+    X_fit_ : array of shape (n, d), or list of objects
+        The training rows.
+    posterior_kernel_ : Kernel
+        The covariance of the posterior, a `Kernel`.
 
     Notes
     -----

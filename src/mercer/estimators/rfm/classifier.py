@@ -32,13 +32,15 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
 
     Parameters
     ----------
-    class_weight : None, a dictionary of weights by class, or "balanced".
+    class_weight : dict, str or None
+        None, a dictionary of weights by class, or "balanced".
     kernel, alpha, matrix, max_iter, n_folds, n_learn, solver, n_landmarks, landmarks, device, dtype, memory_budget, \
 random_state, verbose : as in `RFMRegressor`.
 
     Attributes
     ----------
-    classes_ : the labels, sorted.
+    classes_ : array
+        The labels, sorted.
     accuracy_ : the share of rows left out that is right; they were seen by no M and no ridge. NaN for too few rows.
     agop_, feature_importances_, kernel_, alpha_, n_iter_, solver_report_ : as in `RFMRegressor`.
 

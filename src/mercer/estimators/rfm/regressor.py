@@ -33,25 +33,35 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
 
     Parameters
     ----------
-    kernel : "auto" compares Laplace and Gaussian kernels. "laplace", "gaussian", "exponential_power" or a kernel of
-        these classes; a length scale that is a number is in units of the columns' standard deviations.
-    alpha : ridge of the regression, a number > 0, or "auto" to choose it.
-    matrix : "full", "diagonal" (weights of columns only), or "auto" to compare both.
-    max_iter : largest number of rounds.
-    n_folds : folds of the cross-fitting.
-    n_learn : largest number of rows that M is learned from. The regression is fitted to all rows.
-    solver, n_landmarks, landmarks : of the regression with the learned M, as in `KernelRidge`.
-    device, dtype, memory_budget, random_state, verbose : as in `KernelRidge`.
+    kernel : Kernel, str or callable
+        "auto" compares Laplace and Gaussian kernels. "laplace", "gaussian", "exponential_power" or a kernel of these
+        classes; a length scale that is a number is in units of the columns' standard deviations.
+    alpha : float, array-like of shape (t,), or str
+        Ridge of the regression, a number > 0, or "auto" to choose it.
+    matrix : str
+        "full", "diagonal" (weights of columns only), or "auto" to compare both.
+    max_iter : int or None
+        Largest number of rounds.
+    n_folds : int
+        Folds of the cross-fitting.
+    n_learn : int or None
+        Largest number of rows that M is learned from. The regression is fitted to all rows.
+    solver, n_landmarks, landmarks : str or solver object and int or None and str or array-like of shape (m, d)
+        Of the regression with the learned M, as in `KernelRidge`.
+    device, dtype, memory_budget, random_state, verbose
+        As in `KernelRidge`.
 
     Attributes
     ----------
     agop_ : M, (d, d), or its diagonal, (d,), for columns in units of their standard deviation, the largest diagonal
         entry one.
     feature_importances_ : the shares of the columns in its trace.
-    kernel_, alpha_, n_iter_ : the kernel, ridge and number of rounds chosen (at least 1; see `report`).
+    kernel_, alpha_, n_iter_ : Kernel and float or array of shape (t,) and int
+        The kernel, ridge and number of rounds chosen (at least 1; see `report`).
     error_ : the root mean squared error at rows left out, which no M or ridge has seen; NaN for too few rows. Of up
         to 2,000 rows it is cross-fitted, of more rows a tenth is held out for it.
-    solver_report_ : how the last system was solved.
+    solver_report_ : SolverReport
+        How the last system was solved.
 
     References
     ----------

@@ -15,7 +15,8 @@ class Influence:
     Attributes
     ----------
     rows : (m, k) places of the training rows.
-    weights : (m, k) label weights: how much the prediction moves when the label of that row moves by one.
+    weights : array-like of shape (n,), or None
+        (m, k) label weights: how much the prediction moves when the label of that row moves by one.
     labels : (m, k) or (m, k, t) labels of those rows; weight times label is the row's share of the prediction.
     """
 

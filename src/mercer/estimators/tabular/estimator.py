@@ -92,13 +92,13 @@ class TabularEstimator(BaseEstimator):
     ----------
     estimator : object
         Any estimator of mercer, or of scikit-learn. It is cloned before it is fitted.
-    columns : dict or None, default=None
-        What to take a column for, by name: "number", "category", "date" or "drop".
-    max_levels : int, default=50
-        The most frequent levels of a category that are kept apart.
-    rare : int, default=10
-        Levels of fewer rows than this are rare, in tables of less than 500 rows those of less than 2% of them; not
-        where there are only two.
+    columns : Mapping[str, str] or None
+        Dict or None, default=None What to take a column for, by name: "number", "category", "date" or "drop".
+    max_levels : int
+        Int, default=50 The most frequent levels of a category that are kept apart.
+    rare : int
+        Int, default=10 Levels of fewer rows than this are rare, in tables of less than 500 rows those of less than 2%
+        of them; not where there are only two.
 
     Attributes
     ----------

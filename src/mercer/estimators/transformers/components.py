@@ -47,9 +47,12 @@ class PCAFit(PrincipalFit):
 
     Attributes
     ----------
-    mean_coef : coefficients of the mean of the features at the points of the map.
-    coordinates : those of the training rows, where they were found on the way.
-    inverse : the way back, once it was asked for.
+    mean_coef : Tensor
+        Coefficients of the mean of the features at the points of the map.
+    coordinates : Tensor or None
+        Those of the training rows, where they were found on the way.
+    inverse : Inverse or None
+        The way back, once it was asked for.
     """
 
     settings: PCASettings

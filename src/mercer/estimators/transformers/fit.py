@@ -22,11 +22,16 @@ class MapFit(Generic[M]):
 
     Attributes
     ----------
-    seen : what is remembered of the rows.
-    kernel : the kernel, with every parameter found.
-    features : the map.
-    note : how it was chosen, in words.
-    limit : what inner products of ever more features tend to, where that is not `kernel`.
+    seen : Seen
+        What is remembered of the rows.
+    kernel : Kernel, str or callable
+        The kernel, with every parameter found.
+    features : M
+        The map.
+    note : str
+        How it was chosen, in words.
+    limit : callable or None
+        What inner products of ever more features tend to, where that is not `kernel`.
     """
 
     seen: Seen

@@ -41,33 +41,47 @@ class KernelPCA(MapTransformer):
 
     Parameters
     ----------
-    n_components : number of components, None for all with an eigenvalue above rounding. More than there are rows are
-        cut to their number; directions without variance have the coordinate zero.
-    kernel : a `Kernel`, its name, or a function of two points. By default Gaussian with `length_scale="auto"`,
-        because with a linear kernel, scikit-learn's default, `sklearn.decomposition.PCA` does the same for less.
-    center : take off the mean in the RKHS; False for the textbook form without it.
-    landmarks, n_landmarks : search the components in the span of landmarks, in one pass over the rows: for large n.
-        "uniform", "pivoted", "leverage" or an array; see `mercer.solvers.choose_landmarks`. None and None is exact.
-    solver : "krylov" finds the largest eigenvalues alone from products with blocks of vectors, "dense" all. "auto" is
-        dense for few rows or where more than one in eight components is wanted.
-    tol, max_iter : largest residual of an eigenvector relative to the largest eigenvalue, and steps, of "krylov".
-    pre_image : how `inverse_transform` finds points from coordinates: "ridge" is a kernel ridge regression from the
-        coordinates to the inputs, "fixed_point" improves its answer for a Gaussian kernel.
-    inverse_kernel, inverse_alpha : of that regression; the length scale of a name is the median distance there.
-    device : "auto", "cpu", "cuda" or a torch device.
-    memory_budget : bytes, or text such as "2GiB"; by default half of what is free. Where the Gram matrix does not fit,
-        products are computed tile by tile.
-    random_state : seed of landmarks, medians and starting vectors; None is 0.
+    n_components : int or None
+        Number of components, None for all with an eigenvalue above rounding. More than there are rows are cut to their
+        number; directions without variance have the coordinate zero.
+    kernel : Kernel, str or callable
+        A `Kernel`, its name, or a function of two points. By default Gaussian with `length_scale="auto"`, because with
+        a linear kernel, scikit-learn's default, `sklearn.decomposition.PCA` does the same for less.
+    center : bool
+        Take off the mean in the RKHS; False for the textbook form without it.
+    landmarks, n_landmarks : str or array-like of shape (m, d) and int or None
+        Search the components in the span of landmarks, in one pass over the rows: for large n. "uniform", "pivoted",
+        "leverage" or an array; see `mercer.solvers.choose_landmarks`. None and None is exact.
+    solver : str or solver object
+        "krylov" finds the largest eigenvalues alone from products with blocks of vectors, "dense" all. "auto" is dense
+        for few rows or where more than one in eight components is wanted.
+    tol, max_iter : float, int
+        Largest residual of an eigenvector relative to the largest eigenvalue, and steps, of "krylov".
+    pre_image : str
+        How `inverse_transform` finds points from coordinates: "ridge" is a kernel ridge regression from the coordinates
+        to the inputs, "fixed_point" improves its answer for a Gaussian kernel.
+    inverse_kernel, inverse_alpha : Kernel or str, float or str
+        Of that regression; the length scale of a name is the median distance there.
+    device : str or torch.device
+        "auto", "cpu", "cuda" or a torch device.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free. Where the Gram matrix does not fit, products are
+        computed tile by tile.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of landmarks, medians and starting vectors; None is 0.
 
     Attributes
     ----------
-    kernel_ : the kernel with every parameter found.
+    kernel_ : Kernel
+        The kernel with every parameter found.
     eigenvalues_ : of the centred Gram matrix, in falling order.
     explained_variance_ratio_ : each eigenvalue as a share of the sum of all.
     features_ : the map, a `KernelProjection`.
     components_ : the directions in the kernel's features, where it has few (`Linear`, `Polynomial`).
-    X_fit_ : the points of its coefficients: training rows or landmarks.
-    solver_report_ : how the eigenvalues were found.
+    X_fit_ : array of shape (n, d), or list of objects
+        The points of its coefficients: training rows or landmarks.
+    solver_report_ : SolverReport
+        How the eigenvalues were found.
 
     References
     ----------

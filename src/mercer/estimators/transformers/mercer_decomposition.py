@@ -60,20 +60,28 @@ class MercerDecomposition(FeatureTransformer):
 
     Parameters
     ----------
-    n_components : the number of eigenvalues; None for all above rounding.
-    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
-    random_state : seed of medians and starting vectors; None is 0.
-    solver, tol, max_iter : as in `KernelPCA`.
-    device : "auto", "cpu", "cuda" or a torch device.
-    memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
+    n_components : int or None
+        The number of eigenvalues; None for all above rounding.
+    kernel : Kernel, str or callable
+        A `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of medians and starting vectors; None is 0.
+    solver, tol, max_iter : str or solver object, float, int
+        As in `KernelPCA`.
+    device : str or torch.device
+        "auto", "cpu", "cuda" or a torch device.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Attributes
     ----------
-    kernel_ : the kernel with every parameter found.
+    kernel_ : Kernel
+        The kernel with every parameter found.
     eigenvalues_ : the lambda_s, in falling order; those above rounding.
     trace_ : the sum of all eigenvalues, the mean of k(x_i, x_i).
     features_ : the map, a `KernelProjection`.
-    solver_report_ : how the eigenvalues were found.
+    solver_report_ : SolverReport
+        How the eigenvalues were found.
 
     References
     ----------

@@ -80,20 +80,29 @@ class NystromFeatures(FeatureTransformer):
 
     Parameters
     ----------
-    n_components : the number of landmarks; not used where `landmarks` are given.
-    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
-    random_state : seed of the draw; None is 0.
-    landmarks : "uniform" draws rows of X, "pivoted" takes the pivots of a randomly pivoted Cholesky factor, "leverage"
-        draws by ridge leverage scores; or an array of points. See `mercer.solvers.choose_landmarks`.
-    device : "auto", "cpu", "cuda" or a torch device.
-    dtype : "float64" or "float32" of the computation; "auto" is that of X in `fit`. The root magnifies rounding errors,
-        so that in float32 more directions count as rounding. Features have the dtype of X.
-    memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
+    n_components : int
+        The number of landmarks; not used where `landmarks` are given.
+    kernel : Kernel, str or callable
+        A `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the draw; None is 0.
+    landmarks : str or array-like of shape (m, d)
+        "uniform" draws rows of X, "pivoted" takes the pivots of a randomly pivoted Cholesky factor, "leverage" draws by
+        ridge leverage scores; or an array of points. See `mercer.solvers.choose_landmarks`.
+    device : str or torch.device
+        "auto", "cpu", "cuda" or a torch device.
+    dtype : str or torch.dtype
+        "float64" or "float32" of the computation; "auto" is that of X in `fit`. The root magnifies rounding errors, so
+        that in float32 more directions count as rounding. Features have the dtype of X.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Attributes
     ----------
-    kernel_ : the kernel with every parameter found.
-    landmarks_ : the landmarks.
+    kernel_ : Kernel
+        The kernel with every parameter found.
+    landmarks_ : array of shape (m, d)
+        The landmarks.
     features_ : the map, a `NystromMap`.
 
     References

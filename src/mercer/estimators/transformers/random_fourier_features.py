@@ -73,17 +73,22 @@ class RandomFourierFeatures(FeatureTransformer):
 
     Parameters
     ----------
-    n_components : the number p of features.
-    kernel : a shift-invariant `Kernel` or its name: Gaussian, Laplace, Matern, ..., their sums and products. A name has
+    n_components : int
+        The number p of features.
+    kernel : Kernel, str or callable
+        A shift-invariant `Kernel` or its name: Gaussian, Laplace, Matern, ..., their sums and products. A name has
         `length_scale="auto"`.
-    random_state : seed of the draw; None is 0.
-    method : "pairs", "offset", "orthogonal" (pairs whose frequencies point in orthogonal directions, for kernels of the
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the draw; None is 0.
+    method : str
+        "pairs", "offset", "orthogonal" (pairs whose frequencies point in orthogonal directions, for kernels of the
         Euclidean distance) or "qmc" (pairs whose frequencies come from a scrambled Sobol sequence). All have the mean
         k(x, z); the last two come closer to it, "qmc" most for few columns.
 
     Attributes
     ----------
-    kernel_ : the kernel with every parameter found.
+    kernel_ : Kernel
+        The kernel with every parameter found.
     features_ : the map, a `FourierFeatures`.
 
     References

@@ -77,15 +77,20 @@ class RandomNetworkFeatures(FeatureTransformer):
 
     Parameters
     ----------
-    n_components : the number k of units.
-    activation : a name as in `NNGP`, such as "relu", "erf" or "tanh", or a function of a tensor.
-    random_state : seed of the draw; None is 0.
-    weight_scale, bias_scale : s_w and s_b. Rows are taken as they are: put a `StandardScaler` before.
+    n_components : int
+        The number k of units.
+    activation : str or callable
+        A name as in `NNGP`, such as "relu", "erf" or "tanh", or a function of a tensor.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the draw; None is 0.
+    weight_scale, bias_scale : float
+        s_w and s_b. Rows are taken as they are: put a `StandardScaler` before.
 
     Attributes
     ----------
     features_ : the map, a `NetworkMap`.
-    kernel_ : the kernel of the features.
+    kernel_ : Kernel
+        The kernel of the features.
 
     References
     ----------

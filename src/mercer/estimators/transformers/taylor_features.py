@@ -77,13 +77,17 @@ class TaylorFeatures(FeatureTransformer):
 
     Parameters
     ----------
-    degree : the largest degree D of a monomial.
-    kernel : a `Gaussian` kernel, "gaussian" for `length_scale="auto"`, or a length scale.
-    center : expand about the mean of the rows; else about zero.
+    degree : int
+        The largest degree D of a monomial.
+    kernel : Kernel, str or callable
+        A `Gaussian` kernel, "gaussian" for `length_scale="auto"`, or a length scale.
+    center : bool
+        Expand about the mean of the rows; else about zero.
 
     Attributes
     ----------
-    kernel_ : the kernel with its length scale found.
+    kernel_ : Kernel
+        The kernel with its length scale found.
     features_ : the map, a `TaylorMap`; `features_.exponents` are the multi-indices.
 
     References
