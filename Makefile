@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 DOCS_STAMP := .venv/.installed-docs
 SEED := 0
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
-NUMERICAL := $(addprefix tests/,formula fused kernels operators functions solvers selection processes)
+NUMERICAL := $(addprefix tests/,formula kernels operators functions solvers selection processes)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --benchmark-disable
 
 .DEFAULT_GOAL := help

@@ -155,7 +155,9 @@ def judge_ridge(model: Any, sample: Sample) -> str:
     compared = True
     for column, alpha in enumerate(alphas):
         try:
-            expected = reference.ridge(model.kernel_, X, y[:, column], w, float(alpha), new, single)
+            expected = reference.ridge(
+                model.kernel_, X, y[:, column], w, float(alpha), new, single, model.fit_intercept
+            )
         except (reference.Unknown, np.linalg.LinAlgError):
             return "finite: no reference"
         spread = float(np.abs(y[:, column]).max())
@@ -172,11 +174,12 @@ def judge_process(model: Any, sample: Sample) -> str:
     finite(model.noise_, "noise_")
     finite(model.predict_interval(sample.new), "predict_interval")
     finite(model.sample_y(sample.new, 2, random_state=0), "sample_y")
-    report = model._posterior.report
+    report = model.solver_report_
     if not report.converged:
         return "own warning: not converged"
     X, new, y, _ = exact_rows(sample)
-    method = "iterative" if "iterative" in repr(model._method.name) else model._method.name
+    name = model._fit.plan.method.name
+    method = "iterative" if "iterative" in name else name
     if method == "sgpr" or y.shape[1] > 1 or model.mean == "auto" or callable(model.mean):
         return f"finite: process {method}"
     try:
@@ -270,6 +273,31 @@ def judge_components(model: Any, sample: Sample) -> str:
     return "right: components"
 
 
+def judge_machine(model: Any, sample: Sample) -> str:
+    """Recursive feature machines: weights of columns, and probabilities where the rows suffice for them."""
+    importances = finite(model.feature_importances_, "feature_importances_")
+    if (importances < 0).any():
+        raise Finding("a column counts less than nothing")
+    if hasattr(model, "predict_proba"):
+        with contextlib.suppress(MercerError):
+            proba = finite(model.predict_proba(sample.new), "predict_proba")
+            if np.abs(proba.sum(1) - 1).max(initial=0.0) > 1e-6:
+                raise Finding("probabilities do not add up to one")
+    return "finite: feature machine"
+
+
+def check_intervals(model: Any, new: Any) -> None:
+    """The ends of intervals are in order and never NaN; few rows have infinite ones."""
+    if not hasattr(model, "predict_interval"):
+        return
+    with contextlib.suppress(MercerError):
+        low, high = (np.asarray(end, dtype=np.float64) for end in model.predict_interval(new))
+        if np.isnan(low).any() or np.isnan(high).any():
+            raise Finding("predict_interval gives NaN without a word")
+        if (low > high).any():
+            raise Finding("the lower end of an interval is above the upper")
+
+
 def judge_features(model: Any, sample: Sample) -> str:
     finite(model.transform(sample.new), "transform")
     return f"finite: {type(model).__name__}"
@@ -291,6 +319,15 @@ PROCESS = {
     "max_iter": (10, 100),
     **COMMON,
 }
+MACHINE = {
+    "max_iter": (1, 2, 4),
+    "n_folds": (2, 3),
+    "matrix": ("auto", "diagonal", "full"),
+    "alpha": ("auto", 1.0, 1e-6),
+    "n_learn": (4000, 10),
+    **FEW,
+    **COMMON,
+}
 FEATURES = {"n_components": (5, 1, 30), "random_state": (0, None)}
 
 FAMILIES = (
@@ -304,6 +341,7 @@ FAMILIES = (
             "tol": (1e-6, 1e-3, 1e-10),
             "max_iter": (None, 2, 50),
             "n_features": (None, 10, 300),
+            "fit_intercept": (False, False, True),
             **FEW,
             **COMMON,
         },
@@ -378,8 +416,10 @@ FAMILIES = (
         supervised=False,
     ),
     Family("TaylorFeatures", {"degree": (3, 1, 6), "center": (True, False)}, judge_features, supervised=False),
+    Family("RFMRegressor", MACHINE, judge_machine, weighted=True),
+    Family("RFMClassifier", {"class_weight": (None, "balanced"), **MACHINE}, judge_machine, labels=True, weighted=True),
 )
-SHARES = np.array([8, 5, 3, 4, 4, 2, 1, 1, 1, 1, 1], dtype=float)
+SHARES = np.array([8, 5, 3, 4, 4, 2, 1, 1, 1, 1, 1, 1, 1], dtype=float)
 
 
 def random_settings(rng: Rng, family: Family, n_columns: int) -> dict[str, Any]:
@@ -399,6 +439,8 @@ def random_settings(rng: Rng, family: Family, n_columns: int) -> dict[str, Any]:
 
 
 def random_choice_of_kernel(rng: Rng, family: Family, n_columns: int) -> Any:
+    if family.name.startswith("RFM"):
+        return ("auto", "laplace", "gaussian", k.Laplace(2.0), "exponential_power")[int(rng.integers(5))]
     if family.name == "TaylorFeatures":
         return ("gaussian", 1.0, k.Gaussian(0.5))[int(rng.integers(3))]
     chance = rng.random()
@@ -447,6 +489,7 @@ def fit(family: Family, settings: dict[str, Any], sample: Sample, rng: Rng) -> s
     else:
         model.fit(*given)
     outcome = family.judge(model, sample)
+    check_intervals(model, sample.new)
     with contextlib.suppress(MercerError):
         check_far(model, sample.new, rng)
     check_laws(model, sample, rng)

@@ -105,8 +105,12 @@ class Prediction:
 
 
 @np.errstate(over="ignore")
-def ridge(kernel: Any, X: Array, y: Array, w: Array, alpha: float, new: Array, single: bool) -> Prediction:
+def ridge(
+    kernel: Any, X: Array, y: Array, w: Array, alpha: float, new: Array, single: bool, intercept: bool = False
+) -> Prediction:
     r"""Predictions of ridge regression at new rows, by the dense system of rows of positive weight.
+
+    An intercept is one more unknown, and the equation that the coefficients add up to zero.
 
     An error r of the system (S K S + alpha) b = S y moves f(x) by at most sqrt(k(x, x)) |r| / (2 sqrt(alpha)).
     """
@@ -116,11 +120,18 @@ def ridge(kernel: Any, X: Array, y: Array, w: Array, alpha: float, new: Array, s
     A = S[:, None] * K * S + alpha * np.eye(len(rows))
     if not (np.isfinite(A).all() and np.isfinite(cross).all() and alpha > 0):
         raise Unknown("values overflow")
-    b = np.linalg.solve(A, S * y[w > 0])
+    b, constant = np.linalg.solve(A, S * y[w > 0]), 0.0
+    if intercept:
+        from_one = np.linalg.solve(A, S)
+        constant = S @ b / (S @ from_one)
+        b = b - constant * from_one
     error = rounding(kernel, np.r_[rows, new], single)
     residual = len(rows) * error * (np.abs(A).max() * np.linalg.norm(b) + np.linalg.norm(S * y[w > 0]))
     reach = np.sqrt(np.abs(own)) / (2 * np.sqrt(alpha)) * residual
-    return Prediction(cross @ (S * b), reach + len(rows) * error * np.abs(cross).max() * np.abs(S * b).sum())
+    return Prediction(
+        constant + cross @ (S * b),
+        (1 + intercept) * reach + len(rows) * error * np.abs(cross).max() * np.abs(S * b).sum(),
+    )
 
 
 @np.errstate(over="ignore")

@@ -7,8 +7,17 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import torch
+from sklearn.base import clone
 
-from mercer import GaussianProcessRegressor, KernelClassifier, KernelRegressor, KernelRidge, load
+from mercer import (
+    GaussianProcessRegressor,
+    KernelClassifier,
+    KernelPCA,
+    KernelRegressor,
+    KernelRidge,
+    RFMRegressor,
+    load,
+)
 from mercer.core.errors import InputError, MemoryBudgetError, ModelFileError, NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Matern
 from mercer.rows import ArrayRows
@@ -53,6 +62,41 @@ def test_rows_too_far_apart_for_a_median_distance_are_to_be_rescaled(kernel):
 def test_nan_in_test_rows_is_named():
     with pytest.raises(ValueError, match="X contains NaN"):
         KernelRidge().fit(X, y).predict(spoiled(X, np.nan))
+
+
+SHAPES = {
+    "one dimension": (X[:, 0], "Expected 2D array, got 1D .*X has shape .12,.*reshape.-1, 1."),
+    "no rows": (X[:0], "0 sample.*shape .n, d."),
+    "no columns": (X[:, :0], "0 feature.*shape .n, d."),
+    "three dimensions": (X[:, :, None], "dim 3.*shape .n, d."),
+    "complex": (X + 1j, "Complex data not supported: .*real and imaginary"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(
+    "model", [KernelRidge(), KernelRegressor(), KernelPCA(), RFMRegressor("laplace", max_iter=1, n_folds=2)], ids=repr
+)
+def test_wrong_shapes_are_errors_of_ours_without_the_numbers(name, model):
+    wrong, words = SHAPES[name]
+    targets = y[: len(wrong)]
+    with pytest.raises(InputError, match=words) as caught:
+        model.fit(wrong, targets)
+    assert len(str(caught.value)) < 300
+    fitted = clone(model).fit(X, y)
+    with pytest.raises(InputError, match=words):
+        (fitted.predict if hasattr(fitted, "predict") else fitted.transform)(wrong)
+
+
+def test_what_does_not_belong_to_the_rows_is_an_error_of_ours():
+    with pytest.raises(InputError, match="X has 12 rows but y has 11"):
+        KernelRidge().fit(X, y[:-1])
+    with pytest.raises(InputError, match="sample_weight.shape == .3,., expected .12,."):
+        KernelRidge().fit(X, y, np.ones(3))
+    with pytest.raises(InputError, match="y: could not convert string to float: 'a'"):
+        KernelRidge().fit(X, ["a"] * len(y))
+    with pytest.raises(InputError, match="X has 1 features, but KernelRidge is expecting 3 features"):
+        KernelRidge().fit(X, y).predict(X[:, :1])
 
 
 def test_empty_data():

@@ -5,9 +5,12 @@ The laws run in Triton's interpreter on the CPU, or compiled on a GPU where ther
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -26,6 +29,15 @@ if interpreted():
     from tensor_cores import stand_in
 
     stand_in()
+
+
+def every_pair(*axes: Sequence[Any]) -> list[Any]:
+    """All combinations; some hold every pair of values of two axes, and the others, which repeat these, are slow."""
+    longest = max(map(len, axes))
+    return [
+        pytest.param(*case, marks=() if sum(places) % longest == 0 else pytest.mark.slow)
+        for places, case in zip(product(*map(range, map(len, axes))), product(*axes), strict=True)
+    ]
 
 
 def points(rows: Any) -> Points:

@@ -12,6 +12,7 @@ from laws import (
     columns,
     dense,
     error,
+    every_pair,
     gram,
     normal,
     points,
@@ -110,9 +111,10 @@ def test_distances_over_many_features_add_up_to_float32(d: int, metric: str) -> 
         assert product_error(some, x, z, 3) < TOLERANCE
 
 
-@pytest.mark.parametrize("d", [12, 44, 130])
-@pytest.mark.parametrize("t", [1, 3, 40])
-@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(2.0), Laplace(2.0) * Linear(1.0)], ids=repr)
+@pytest.mark.parametrize(
+    ("d", "t", "kernel"),
+    every_pair([12, 44, 130], [1, 3, 40], [Gaussian(), Laplace(2.0), Laplace(2.0) * Linear(1.0)]),
+)
 def test_distances_added_up_beside_matrix_products(kernel: Kernel, d: int, t: int) -> None:
     kernel = Laplace(3.0, metric="l1") + kernel
     half = normal(35, d, 0)
@@ -143,9 +145,10 @@ def test_offsets_of_ten_thousand_do_no_harm(kernel: Kernel) -> None:
     assert product_error(kernel, x, z) < TOLERANCE
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Laplace(metric="l1"), Matern(2.5)], ids=repr)
-@pytest.mark.parametrize("d", [3, 20, 40])
-@pytest.mark.parametrize("far", [1e6, 1e18, 9.97e36])
+@pytest.mark.parametrize(
+    ("kernel", "d", "far"),
+    every_pair([Gaussian(), Laplace(), Laplace(metric="l1"), Matern(2.5)], [3, 20, 40], [1e6, 1e18, 9.97e36, 1e10]),
+)
 def test_a_row_far_out_leaves_the_others_alone(kernel: Kernel, d: int, far: float) -> None:
     rows = normal(70, d, 0)
     rows[7, 1] = far
@@ -208,10 +211,15 @@ def test_inner_products_of_many_columns_have_three_terms_and_say_so() -> None:
     assert any("three-term products" in note for note in gram(kernel, x, z).notes)
 
 
-@pytest.mark.parametrize("kernel", [Linear(1.0), Linear(0.0), Polynomial(3), Gaussian(2.0) + Linear(1.0)])
-@pytest.mark.parametrize("d", [3, 20, 200])
-@pytest.mark.parametrize("far", [10.0, 1e3, 1e5, 1e8])
-@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(
+    ("kernel", "d", "far", "side"),
+    every_pair(
+        [Linear(1.0), Linear(0.0), Polynomial(3), Gaussian(2.0) + Linear(1.0)],
+        [3, 20, 200],
+        [10.0, 1e3, 1e5, 1e8],
+        [0, 1],
+    ),
+)
 def test_inner_products_keep_ordinary_rows_beside_a_large_one(kernel: Kernel, d: int, far: float, side: int) -> None:
     rows = [normal(40, d, 0), normal(30, d, 1)]
     rows[side][7] *= far

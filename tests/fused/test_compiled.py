@@ -231,9 +231,14 @@ def test_no_shared_memory_is_read_in_two_layouts_in_compositions(seed: int, laun
         assert program.metadata.shared <= SHARED_MEMORY
 
 
-@pytest.mark.parametrize("d", [40, 130])
-@pytest.mark.parametrize("kernel", [Laplace(2.0), Laplace(2.0) * Linear(1.0)], ids=repr)
-@pytest.mark.parametrize("beside", [Laplace(metric="l1"), Gaussian()], ids=repr)
+PLAIN, SCALED, ADDED_UP = Laplace(2.0), Laplace(2.0) * Linear(1.0), Laplace(metric="l1")
+AGAIN = [(40, PLAIN, Gaussian()), (40, SCALED, ADDED_UP), (130, PLAIN, ADDED_UP), (130, SCALED, Gaussian())]
+REPEATED = [(40, PLAIN, ADDED_UP), (40, SCALED, Gaussian()), (130, PLAIN, Gaussian()), (130, SCALED, ADDED_UP)]
+
+
+@pytest.mark.parametrize(
+    ("d", "kernel", "beside"), [*AGAIN, *(pytest.param(*case, marks=pytest.mark.slow) for case in REPEATED)]
+)  # each pair of values once, the other half in the slow tests
 def test_tiles_taken_again_compile_and_fit_the_marks(
     d: int, kernel: Kernel, beside: Kernel, launches: Launches
 ) -> None:

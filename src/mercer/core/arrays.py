@@ -126,7 +126,8 @@ def check_finite(values: Tensor, name: str, names: Sequence[str] | None = None, 
     index = tuple((~finite).nonzero()[0].tolist())
     missing = bool(torch.isnan(values[index]))
     column = repr(names[index[1]]) if names is not None else ", ".join(map(str, index[1:]))
-    where = f"position {index[0]}" if len(index) == 1 else f"row {index[0]}, column {column}"
+    places = {0: "the only number", 1: f"position {index[0] if index else 0}"}
+    where = places.get(len(index)) or f"row {index[0]}, column {column}"
     raise InputError(
         f"{name} contains {'NaN' if missing else 'infinity'} (first: {where}); {advice if missing else REPLACE}"
     )

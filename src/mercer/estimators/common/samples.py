@@ -12,13 +12,12 @@ from sklearn.utils.validation import (
     _check_n_features,
     _check_sample_weight,
     check_array,
-    check_consistent_length,
     validate_data,
 )
 from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, check_finite, refuse_masked
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.engines import Engine, sample_with
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample
@@ -39,7 +38,8 @@ def checked_sample(
     else:
         rows = _array_rows(estimator, X, reset=reset) if objects is None else objects
         targets = _numpy_targets(y)
-        check_consistent_length(rows.values, targets)
+        if len(targets) != len(rows):
+            raise InputError(f"Found inconsistent numbers of samples: X has {len(rows)} rows but y has {len(targets)}.")
     weights = _weights(sample_weight, len(rows))
     columns = targets.unsqueeze(1) if targets.ndim == 1 else targets
     square = kernel.domain == "matrix"
@@ -116,10 +116,32 @@ def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     try:
         with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
             array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
-    except (ValueError, TypeError):
-        _refuse_text(estimator, X)
+    except MercerError:
         raise
+    except (ValueError, TypeError) as error:
+        _refuse_text(estimator, X)
+        raise _in_our_words(estimator, X, error) from None
     return as_points(array, names=getattr(estimator, "feature_names_in_", None), source=X)
+
+
+def _in_our_words(estimator: BaseEstimator, X: Any, error: Exception) -> InputError | InputTypeError:
+    """What scikit-learn's check of X found, with the shape or the type and the way out, and without the numbers."""
+    said, name = str(error).split("\narray=")[0].split("\n")[0].rstrip(".:, "), type(estimator).__name__
+    shape = getattr(X, "shape", None)
+    shape = np.shape(X) if shape is None and isinstance(X, list | tuple | float | int) else shape
+    got = f"X has shape {tuple(shape)}" if isinstance(shape, tuple) else f"X is a {type(X).__name__}"
+    if isinstance(error, TypeError):
+        return InputTypeError(f"X of type {type(X).__name__} cannot be read as a table of numbers: {error}")
+    if "Complex" in said:
+        return InputError("Complex data not supported: X has complex numbers; give their real and imaginary parts.")
+    if "1D array" in said or "scalar" in said:
+        return InputError(
+            f"{said}: {got}. {name} takes one row for each sample and one column for each feature. Reshape your data: "
+            "X.reshape(-1, 1) where it is one feature, X.reshape(1, -1) where it is one sample."
+        )
+    if said.startswith("Found array with"):
+        return InputError(f"{said}. X needs rows of features, shape (n, d), with n and d at least 1.")
+    return InputError(f"{said}.")
 
 
 def _refuse_text(estimator: BaseEstimator, X: Any) -> None:
@@ -178,7 +200,13 @@ def _tensor_targets(y: Any, n_rows: int) -> Tensor:
 def _numpy_targets(y: Any) -> Tensor:
     _reject_gradients(y, "y")
     refuse_masked(y, "y")
-    array = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y")
+    try:
+        array = check_array(
+            y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"
+        )
+    except (ValueError, TypeError) as error:
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        raise kind(f"y: {str(error).split(chr(10))[0]}") from None
     if array.ndim > 2:
         raise InputError(f"y has shape {array.shape}; expected (n,) or (n, t).")
     targets = torch.from_numpy(np.array(array))
@@ -193,9 +221,13 @@ def _weights(sample_weight: Any, n_rows: int) -> Tensor | None:
     refuse_masked(sample_weight, "sample_weight")
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
-    weights = _check_sample_weight(
-        sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True, copy=True
-    )
+    try:
+        weights = _check_sample_weight(
+            sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+    except (ValueError, TypeError) as error:
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        raise kind(f"sample_weight: {str(error).split(chr(10))[0]}") from None
     return None if bool((weights == 1.0).all()) else torch.from_numpy(weights)
 
 
