@@ -1,4 +1,4 @@
-"""Tables with text, categories, gaps, dates and ids: ``python -m benchmarks.mixed_tables [TABLE ...]``.
+"""Tables with text, categories, gaps, dates and ids: ``python -m benchmarks.mixed_tables [ROWS] [TABLE ...]``.
 
 `mercer.tabular(KernelRidge(tune=True))` and `mercer.tabular(KernelClassifier(tune=True))` beside boosting with native
 categories, a random forest and a linear model on one-hot columns, on the split of the data's README. How categories
@@ -38,12 +38,12 @@ TRAIN, TEST = 8000, 4000
 GIVEN_AWAY = {"Wage": ["logwage"], "TenMileRace": ["net"]}
 
 
-def split(name: str, target: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split(name: str, target: str, rows: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Training and test rows; rows without a target and columns that give it away are left out."""
     frame = pd.read_parquet(DATA / name).dropna(subset=[target]).reset_index(drop=True)
     order = np.random.default_rng(0).permutation(len(frame))
     n = int(0.75 * len(frame))
-    return frame.iloc[order[: min(n, TRAIN)]], frame.iloc[order[n : n + TEST]]
+    return frame.iloc[order[: min(n, rows)]], frame.iloc[order[n : n + TEST]]
 
 
 def rivals(X: pd.DataFrame, classes: bool) -> dict[str, Any]:
@@ -83,14 +83,16 @@ def scores(model: Any, X: pd.DataFrame, y: pd.Series, classes: bool) -> tuple[fl
     return -float(log_loss(y, p, labels=model.classes_)), float(accuracy_score(y, model.predict(X)))
 
 
-def results(wanted: list[str]) -> Iterator[tuple[str, bool, dict[str, tuple[float, float]], float, Any]]:
+def results(
+    wanted: list[str], rows: int = TRAIN
+) -> Iterator[tuple[str, bool, dict[str, tuple[float, float]], float, Any]]:
     index = pd.read_csv(DATA / "index.csv")
     for i, row in index.iterrows():
         name = row["file"].removesuffix(".parquet")
         if wanted and name not in wanted:
             continue
         classes, target = row["task"] == "classification", row["target"]
-        train, test = split(row["file"], target)
+        train, test = split(row["file"], target, rows)
         left = [target, *GIVEN_AWAY.get(name, [])]
         (X, y), (X_test, y_test) = ((part.drop(columns=left), part[target]) for part in (train, test))
         found = {}
@@ -116,11 +118,12 @@ DEFAULTS = {True: options(KernelClassifier), False: options(KernelRidge)}
 
 def main(wanted: list[str]) -> None:
     warnings.simplefilter("ignore")
-    print(processor())
+    rows = int(wanted.pop(0)) if wanted and wanted[0].isdecimal() else TRAIN
+    print(f"{processor()}; at most {rows:,} training rows, {DEFAULTS}")
     names = ("mercer", "boosting", "forest", "linear")
     ranks: dict[bool, list[np.ndarray]] = {True: [], False: []}
     print(f"{'table':18s}" + "".join(f"{name:>18s}" for name in names) + "   seconds")
-    for table, classes, found, seconds, _ in results(wanted):
+    for table, classes, found, seconds, _ in results(wanted, rows):
         cells = [f"{found[n][1]:.3f} / {-found[n][0]:.3f}" if classes else f"{found[n][0]:.3f}" for n in names]
         values = np.array([found[n][0] for n in names])
         ranks[classes].append(1 + (values[:, None] < values[None]).sum(1))

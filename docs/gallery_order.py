@@ -7,6 +7,7 @@ ORDER = [
     "kernel_zoo",
     "tuning",
     "more_data",
+    "tables",
     "classification",
     "quantiles",
     "gaussian_process",

@@ -10,6 +10,7 @@ from mercer.core.errors import InputError, InputTypeError, MercerError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
@@ -57,6 +58,10 @@ def shown_figure(width: float = 5.0, height: float = 4.0) -> Figure:
         return plt.figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
+TICK_LETTERS = 34
+"""Letters of tick labels that have room along an axis."""
+
+
 def axes_for(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
     """The axes given, or those of a `shown_figure`, in the common look."""
     ax = shown_figure(width, height).add_subplot() if ax is None else ax
@@ -88,6 +93,19 @@ def legend(ax: Axes, **place: Any) -> None:
 def with_unit(name: str, unit: str) -> str:
     """A label such as "Height (m)"."""
     return f"{name} ({unit})" if unit else name
+
+
+def readable_ticks(axis: Axis, low: float, high: float) -> None:
+    """Numbers that people read along an axis, as few as have room beside each other."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    size = max(abs(low), abs(high))
+    if not 1000 <= size < 1e9:
+        axis.set_major_locator(MaxNLocator(5))
+        return
+    room = max(2, min(5, TICK_LETTERS // len(f"{size:,.0f}")))
+    axis.set_major_locator(MaxNLocator(room, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"))
 
 
 def brief(value: float) -> str:

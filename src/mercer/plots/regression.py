@@ -16,6 +16,7 @@ from mercer.plots.canvas import (
     legend,
     name_axes,
     numbers,
+    readable_ticks,
     vector,
     with_unit,
 )
@@ -72,6 +73,8 @@ def predicted_against_actual(
     ax.fill_between(ends, ends - error, ends + error, color=BLUE, alpha=0.08, linewidth=0, label=f"± RMSE of {label}")
     ax.set(xlim=(low, high), ylim=(low, high))
     ax.set_box_aspect(1)
+    for axis in (ax.xaxis, ax.yaxis):
+        readable_ticks(axis, low, high)
     name_axes(ax, with_unit(f"Actual {target}", unit), with_unit(f"Predicted {target}", unit), title)
     legend(ax, loc="upper left", bbox_to_anchor=(0.0, -0.13))  # below the axes: points fill them
     return ax
@@ -102,6 +105,7 @@ def residuals(
     _points(ax, predicted, left, BLUE, None)
     reach = 1.15 * float(np.abs(left).max()) or 1.0
     ax.set_ylim(-reach, reach)
+    readable_ticks(ax.xaxis, float(predicted.min()), float(predicted.max()))
     name_axes(ax, with_unit(f"Predicted {target}", unit), with_unit("Actual minus predicted", unit), title)
     legend(ax, loc="best")
     return ax
