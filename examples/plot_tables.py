@@ -2,8 +2,8 @@
 Tables as they are
 ==================
 
-Rents of flats, from a table with numbers, a city, a date and gaps. ``mercer.tabular`` takes it as it is, and its report says what
-became of each column.
+Rents of flats, from a table with numbers, a city, a date and gaps. ``mercer.tabular`` takes it as it is, and its
+report says what became of each column.
 """
 
 import matplotlib.pyplot as plt
@@ -31,13 +31,14 @@ model = tabular(KernelRidge("matern52", alpha="auto", tune=True)).fit(train, ren
 model.report()
 
 # %%
-# The city counts as much in distances as one column of numbers, gaps are states of their own, and the date gave the time elapsed, the
-# time of year and the day of the week. The id is left out. On flats that the model has not seen:
+# The city counts as much in distances as one column of numbers, gaps are states of their own, and the date gave the
+# time elapsed, the time of year and the day of the week. The id is left out. On flats that the model has not seen:
 
 print(f"R2 {model.score(test, rent[300:]):.2f}")
 
 # %%
-# What the model makes of one flat over the year, in each city. The gap in ``balcony`` was never seen in training, and lies at the centre.
+# What the model makes of one flat over the year, in each city. ``balcony`` had no gaps in training: one lies at the
+# centre.
 
 days = np.arange(365)
 fig, ax = plt.subplots(figsize=(6.5, 4))
