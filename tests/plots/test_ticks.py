@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -20,4 +22,4 @@ def test_tick_labels_do_not_run_together(size):
         boxes = [t.get_window_extent(canvas.get_renderer()) for t in ax.get_xticklabels() if t.get_text()]
         boxes = [b for b in boxes if ax.bbox.x0 - 1 <= (b.x0 + b.x1) / 2 <= ax.bbox.x1 + 1]
         assert len(boxes) >= 2
-        assert all(a.x1 + 3 < b.x0 for a, b in zip(boxes, boxes[1:], strict=False))
+        assert all(a.x1 + 3 < b.x0 for a, b in pairwise(boxes))
