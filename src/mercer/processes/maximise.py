@@ -10,9 +10,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.threads import on_one_core
 from mercer.processes.dials import (
     EVALUATIONS,
     FAILED,
+    FEW_ROWS,
     FIRST_STEPS,
     MARGIN,
     SCREENING_GAIN,
@@ -133,20 +135,25 @@ class Ascent:
                 raise StopIteration
 
         totals, most = [self.total], EVALUATIONS * max_iter + 10
-        found = minimize(
-            lambda theta: tuple(part / size for part in self(theta)),
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=self.hyperparameters.bounds.tolist(),
-            callback=after_iteration,
-            options={
-                "maxiter": max_iter,
-                "maxfun": most,
-                "ftol": gain if first_step is None else 0.0,
-                "gtol": 1e-5 / size,
-            },
-        )
+
+        def minimised() -> Any:
+            return minimize(
+                lambda theta: tuple(part / size for part in self(theta)),
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=self.hyperparameters.bounds.tolist(),
+                callback=after_iteration,
+                options={
+                    "maxiter": max_iter,
+                    "maxfun": most,
+                    "ftol": gain if first_step is None else 0.0,
+                    "gtol": 1e-5 / size,
+                },
+            )
+
+        small = len(self.evidence.data) <= FEW_ROWS
+        found = on_one_core(minimised) if small else minimised()
         self.converged = found.nit < max_iter and found.nfev < most
         words = "no further progress" if self.converged else "stopped at the limit"
         done = found.success or found.status == STOPPED

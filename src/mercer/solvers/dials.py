@@ -77,6 +77,13 @@ WARM = 1e-4
 PATIENCE = 5
 """Rounds without a smaller duality gap that end the search."""
 
+# decompose
+
+SCIPY_EIGH = range(200, 12_000)
+"""Sizes at which scipy decomposes where torch's MKL is slow: on an AMD Zen 5, one thread, in ms, scipy and torch
+2.1 and 2.7 at 200, 33 and 41 at 500, 221 and 291 at 1,000, 2,547 and 3,346 at 2,000. Far above, scipy's LAPACK crashed.
+"""
+
 # early_stopping
 
 MOST_HELD_OUT = 5000

@@ -47,6 +47,11 @@ class Costs:
     powers_of_two: bool = False
     by_numpy: frozenset[str] = frozenset()
 
+    @property
+    def intel(self) -> bool:
+        """Whether torch's MKL takes its fast ways here, or is not there."""
+        return self.kind.startswith("Intel")
+
 
 @cache
 def costs() -> Costs:
