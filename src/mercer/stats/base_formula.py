@@ -17,6 +17,8 @@ from mercer.formula.evaluate import evaluate
 from mercer.formula.symbols import Program, Statistic, Step, Symbol
 from mercer.kernels import Kernel
 
+LARGEST_WEIGHT = 1e150
+"""Of a squared difference; its square occurs in the formula."""
 KINDS = ("squared_distance", "inner")
 
 
@@ -117,4 +119,8 @@ def _term(kernel: Kernel, statistic: Statistic, d: int) -> Term:
     for i, column in enumerate(columns):
         width = scale[i] if isinstance(scale, tuple) else scale
         weights[column] += float(width) ** -2 if statistic.kind == "squared_distance" else 1.0
+    if not 0 < max(weights) < LARGEST_WEIGHT:
+        raise InputError(
+            f"{kernel!r:.100} has too small or too large a length scale for a Stein kernel; scale the columns."
+        )
     return Term(statistic, tuple(weights))

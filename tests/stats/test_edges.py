@@ -1,0 +1,151 @@
+"""One law over all functions: on samples at the edge there is an exact answer, or an error of ours that says what to do."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mercer.core.errors import MercerError
+from mercer.stats import (
+    DriftDetector,
+    KernelHerding,
+    KernelThinning,
+    MeanEmbedding,
+    SteinThinning,
+    change_points,
+    characteristic_function,
+    conditional_independence_test,
+    control_functional,
+    goodness_of_fit_test,
+    hsic,
+    independence_test,
+    kolmogorov,
+    ksd,
+    mmd,
+    total_variation,
+    two_sample_test,
+    wasserstein,
+)
+
+RNG = np.random.default_rng(0)
+FEW = {"n_resamples": 19}
+
+
+def score(x):
+    return -x
+
+
+TWO = {  # functions of two samples: a number that is 0 for equal ones, or a p-value
+    "mmd": mmd,
+    "mmd linear": lambda X, Y: mmd(X, Y, estimator="linear"),
+    "mmd block": lambda X, Y: mmd(X, Y, estimator="block"),
+    "mmd incomplete": lambda X, Y: mmd(X, Y, estimator="incomplete"),
+    "mmd cross": lambda X, Y: mmd(X, Y, estimator="cross"),
+    "mmd features": lambda X, Y: mmd(X, Y, estimator="features", random_state=0),
+    "mmd unbiased": lambda X, Y: mmd(X, Y, estimator="u"),
+    "hsic": hsic,
+    "wasserstein": wasserstein,
+    "two_sample_test": lambda X, Y: two_sample_test(X, Y, **FEW).pvalue,
+    "two_sample_test agg": lambda X, Y: two_sample_test(X, Y, combine="agg", **FEW).pvalue,
+    "two_sample_test gamma": lambda X, Y: two_sample_test(X, Y, "median", null="gamma").pvalue,
+    "two_sample_test wild": lambda X, Y: two_sample_test(X, Y, null="wild", **FEW).pvalue,
+    "two_sample_test features": lambda X, Y: two_sample_test(X, Y, "median", estimator="features").pvalue,
+    "independence_test": lambda X, Y: independence_test(X, Y, **FEW).pvalue,
+    "independence_test gamma": lambda X, Y: independence_test(X, Y, "median", "median", null="gamma").pvalue,
+    "conditional": lambda X, Y: conditional_independence_test(X, Y, X, **FEW).pvalue,
+    "drift": lambda X, Y: DriftDetector(level=0.2, **FEW).fit(X).test(Y).pvalue,
+    "drift online": lambda X, Y: DriftDetector(expected_run_length=50).fit(X).update(Y).statistic,
+    "embedding": lambda X, Y: MeanEmbedding().fit(X)(Y).sum(),
+}
+COLUMN = {"kolmogorov": kolmogorov, "total_variation": total_variation}
+ONE = {  # functions of one sample
+    "ksd": lambda X: ksd(X, score),
+    "goodness_of_fit_test": lambda X: goodness_of_fit_test(X, score, **FEW).pvalue,
+    "goodness_of_fit_test sampler": lambda X: (
+        goodness_of_fit_test(X, sampler=lambda n, rng: rng.normal(size=(n, np.shape(X)[1])), **FEW).pvalue
+    ),
+    "SteinThinning": lambda X: SteinThinning(1).fit(X, score).discrepancy_,
+    "KernelThinning": lambda X: KernelThinning(1, random_state=0).fit(X).discrepancy_,
+    "KernelHerding": lambda X: KernelHerding(1).fit(X).discrepancy_,
+    "control_functional": lambda X: control_functional(np.ones(len(X)), X, score).mean,
+    "change_points": lambda X: len(change_points(X, min_size=1, n_resamples=39).points),
+    "characteristic_function": lambda X: abs(characteristic_function(X, np.zeros((1, np.shape(X)[1])))[0]),
+    "MeanEmbedding": lambda X: MeanEmbedding().fit(X).norm(),
+}
+SAMPLES = {
+    "one row": np.array([[0.5, 1.0]]),
+    "two rows": np.array([[0.5, 1.0], [0.0, -1.0]]),
+    "two equal rows": np.ones((2, 2)),
+    "constant": np.ones((30, 2)),
+    "ties": RNG.integers(0, 2, size=(30, 2)).astype(float),
+    "huge": 1e150 * RNG.normal(size=(12, 2)),
+    "tiny": 1e-150 * RNG.normal(size=(12, 2)),
+}
+
+
+def answer(work):
+    """A finite number, or the message of an error of ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            return float(work())
+        except MercerError as error:
+            assert len(str(error)) > 20
+            return str(error)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("name", [*TWO, *COLUMN, *ONE])
+def test_there_is_a_finite_answer_or_an_error_of_ours(name, sample):
+    X = SAMPLES[sample]
+    if name in ONE:
+        found = answer(lambda: ONE[name](X))
+    else:
+        found = answer(lambda: TWO[name](X, X[::-1].copy()) if name in TWO else COLUMN[name](X[:, :1], X[:, :1]))
+    assert isinstance(found, str) or np.isfinite(found)
+    if not isinstance(found, str) and ("test" in name or name in ("drift", "conditional")):
+        assert 0 < found <= 1
+
+
+@pytest.mark.parametrize("name", [*TWO, *COLUMN])
+def test_nothing_is_found_between_equal_samples(name):
+    if name.startswith(("independence", "hsic", "conditional", "drift online", "embedding")):
+        pytest.skip("its answer is about pairs")
+    X = RNG.normal(size=(40, 1))
+    found = TWO[name](X, X.copy()) if name in TWO else COLUMN[name](X, X)
+    if "test" in name or name == "drift":
+        assert found > 0.2
+    else:
+        assert found < 0.5
+        assert found == pytest.approx(0.0, abs=1e-7) or name.split()[-1] in ("cross", "linear", "block", "incomplete")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("name", [*TWO, *COLUMN, *ONE])
+def test_what_is_not_finite_is_named(name, bad):
+    X, good = RNG.normal(size=(12, 1)), RNG.normal(size=(12, 1))
+    X[7, 0] = bad
+    with pytest.raises(MercerError, match="NaN|infinity"):
+        ONE[name](X) if name in ONE else (TWO | COLUMN)[name](X, good)
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_other_columns_are_refused(name):
+    if name.startswith(("independence", "hsic", "conditional")):
+        pytest.skip("each side has its own columns")
+    with pytest.raises(MercerError, match="columns"):
+        TWO[name](RNG.normal(size=(12, 2)), RNG.normal(size=(12, 3)))
+
+
+@pytest.mark.parametrize("name", ["ksd", "fit", "thinning", "control"])
+def test_scores_that_are_not_finite_are_refused(name):
+    X, bad = RNG.normal(size=(12, 2)), np.zeros((12, 2))
+    bad[3, 1] = -np.inf
+    use = {
+        "ksd": lambda: ksd(X, bad),
+        "fit": lambda: goodness_of_fit_test(X, bad),
+        "thinning": lambda: SteinThinning(2).fit(X, bad),
+        "control": lambda: control_functional(np.ones(12), X, bad),
+    }
+    with pytest.raises(MercerError, match="infinity.*row 3, column 1"):
+        use[name]()
