@@ -25,6 +25,10 @@ ORDER = [
     "gram_operator",
     "landmarks",
     "early_stopping",
+    "two_samples",
+    "my_sampler",
+    "thin_a_chain",
+    "drift",
     "strings",
     "own_kernel",
 ]

@@ -1,4 +1,4 @@
-"""One law over all functions: on samples at the edge there is an exact answer, or an error of ours that says what to do."""
+"""One law over all functions: samples at the edge have a finite answer, or an error of ours that says why not."""
 
 import warnings
 
@@ -90,7 +90,6 @@ def answer(work):
         try:
             return float(work())
         except MercerError as error:
-            assert len(str(error)) > 20
             return str(error)
 
 
@@ -102,7 +101,7 @@ def test_there_is_a_finite_answer_or_an_error_of_ours(name, sample):
         found = answer(lambda: ONE[name](X))
     else:
         found = answer(lambda: TWO[name](X, X[::-1].copy()) if name in TWO else COLUMN[name](X[:, :1], X[:, :1]))
-    assert isinstance(found, str) or np.isfinite(found)
+    assert len(found) > 20 if isinstance(found, str) else np.isfinite(found)
     if not isinstance(found, str) and ("test" in name or name in ("drift", "conditional")):
         assert 0 < found <= 1
 
