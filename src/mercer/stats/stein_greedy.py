@@ -43,7 +43,7 @@ def stein_greedy(
 
 
 class SteinRows:
-    """Rows k_p(x_i, .) of one scored sample: the columns are kept in the order of the sums, one multiplication each.
+    """Rows k_p(x_i, .) of one scored sample: each column is kept together, since sums over few columns are slow.
 
     >>> from mercer.kernels import InverseMultiquadric
     >>> scored = Points(torch.tensor([[0.0, 0.0], [1.0, -1.0]], dtype=torch.float64))
@@ -59,8 +59,8 @@ class SteinRows:
         self.plain = len(self.formula.terms) == 1 and self.formula.terms[0].is_distance
         if self.plain:
             weights = torch.tensor(self.formula.terms[0].weights, dtype=values.dtype, device=values.device)
-            self.x = values[:, :d].contiguous()
-            self.s = values[:, d:].contiguous()
+            self.x = values[:, :d].T.contiguous()
+            self.s = values[:, d:].T.contiguous()
             self.weights, self.uniform = weights, float(weights[0]) if bool((weights == weights[0]).all()) else None
 
     def __call__(self, i: int) -> Tensor:
@@ -68,19 +68,20 @@ class SteinRows:
         if not self.plain:
             here = self.scored.take(slice(i, i + 1))
             return SharedPair(here, self.scored, dtype=torch.float64).value(self.kernel)[0]
-        difference = self.x - self.x[i]
+        x, s = self.x[:, i : i + 1], self.s[:, i : i + 1]
+        difference = self.x - x
         if self.uniform is not None:
-            squared = difference.square().sum(1)
+            squared = difference.square().sum(0)
             u, crossed = squared * self.uniform, squared * self.uniform**2
-            slant = ((self.s - self.s[i]) * difference).sum(1) * self.uniform
+            slant = (self.s - s).mul_(difference).sum(0).mul_(self.uniform)
         else:
-            weighted = difference * self.weights
-            u, crossed = (difference * weighted).sum(1), weighted.square().sum(1)
-            slant = ((self.s - self.s[i]) * weighted).sum(1)
+            weighted = difference * self.weights.unsqueeze(1)
+            u, crossed = (difference * weighted).sum(0), weighted.square().sum(0)
+            slant = (self.s - s).mul_(weighted).sum(0)
         if self.formula.has_roots:
             u = u + NEAR
         values = {self.formula.terms[0].statistic: u}
-        total = (self.s @ self.s[i]) * at(self.formula.value, values)
+        total = (s[:, 0] @ self.s) * at(self.formula.value, values)
         total -= 2.0 * at(self.formula.slopes[0], values) * (slant + float(self.weights.sum()))
         if (0, 0) in self.formula.seconds:
             total -= 4.0 * at(self.formula.seconds[0, 0], values) * crossed
