@@ -85,7 +85,7 @@ def _power(x: Tensor, exponent: float | Tensor) -> Tensor:
     return torch.pow(x.masked_fill(zero, 1.0), exponent).masked_fill(zero, 0.0)
 
 
-def _power(a: Tensor, exponent: float) -> Tensor:
+def _half_power(a: Tensor, exponent: float) -> Tensor:
     """a^exponent; of -3/2 and -5/2, which slopes of kernels have, by reciprocal roots, three times as fast."""
     if exponent not in (-1.5, -2.5):
         return torch.pow(a, exponent)
@@ -330,7 +330,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "safe_pow": Operation(  # zero at zero
         number=lambda a, exponent: a**exponent if a > 0 else 0.0,
-        tensor=_where_positive(_power),
+        tensor=_where_positive(_half_power),
         slopes=lambda steps, _, args, exponent: (
             steps.mul(steps.constant(exponent), steps.put("safe_pow", args[0], value=exponent - 1.0)),
         ),

@@ -14,6 +14,9 @@ from mercer.stats.base_formula import BaseFormula, at, base_formula
 from mercer.stats.sharing import SharedPair
 from mercer.stats.stein_kernel import NEAR, SteinKernel
 
+AT_ONCE = 2**14
+"""Rows whose values are made together, so that they stay in the caches."""
+
 
 def stein_greedy(
     kernel: SteinKernel, scored: Points, m: int, target: float, added: Tensor | None
@@ -59,8 +62,7 @@ class SteinRows:
         self.plain = len(self.formula.terms) == 1 and self.formula.terms[0].is_distance
         if self.plain:
             weights = torch.tensor(self.formula.terms[0].weights, dtype=values.dtype, device=values.device)
-            self.x = values[:, :d].T.contiguous()
-            self.s = values[:, d:].T.contiguous()
+            self.parts = [(p[:, :d].T.contiguous(), p[:, d:].T.contiguous()) for p in values.split(AT_ONCE)]
             self.weights, self.uniform = weights, float(weights[0]) if bool((weights == weights[0]).all()) else None
 
     def __call__(self, i: int) -> Tensor:
@@ -68,20 +70,25 @@ class SteinRows:
         if not self.plain:
             here = self.scored.take(slice(i, i + 1))
             return SharedPair(here, self.scored, dtype=torch.float64).value(self.kernel)[0]
-        x, s = self.x[:, i : i + 1], self.s[:, i : i + 1]
-        difference = self.x - x
+        part, place = divmod(i, AT_ONCE)
+        x, s = (side[:, place : place + 1] for side in self.parts[part])
+        return torch.cat([self._values(*rows, x, s) for rows in self.parts])
+
+    def _values(self, X: Tensor, S: Tensor, x: Tensor, s: Tensor) -> Tensor:
+        """k_p of one row (x, s), as columns, and some others."""
+        difference = X - x
         if self.uniform is not None:
             squared = difference.square().sum(0)
             u, crossed = squared * self.uniform, squared * self.uniform**2
-            slant = (self.s - s).mul_(difference).sum(0).mul_(self.uniform)
+            slant = (S - s).mul_(difference).sum(0).mul_(self.uniform)
         else:
             weighted = difference * self.weights.unsqueeze(1)
             u, crossed = (difference * weighted).sum(0), weighted.square().sum(0)
-            slant = (self.s - s).mul_(weighted).sum(0)
+            slant = (S - s).mul_(weighted).sum(0)
         if self.formula.has_roots:
             u = u + NEAR
         values = {self.formula.terms[0].statistic: u}
-        total = (s[:, 0] @ self.s) * at(self.formula.value, values)
+        total = (s[:, 0] @ S) * at(self.formula.value, values)
         total -= 2.0 * at(self.formula.slopes[0], values) * (slant + float(self.weights.sum()))
         if (0, 0) in self.formula.seconds:
             total -= 4.0 * at(self.formula.seconds[0, 0], values) * crossed
