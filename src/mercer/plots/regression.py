@@ -46,10 +46,14 @@ def predicted_against_actual(
     ----------
     actual, predicted : n values each.
     baseline : n values predicted by another model, or one number (the mean, say), drawn behind; None for no baseline.
-    label, baseline_label : names of the models in the legend.
-    target, unit : what is predicted, for the labels.
-    title : text above the axes.
-    ax : axes to draw on, those of a new figure when None.
+    label, baseline_label : str
+        Names of the models in the legend.
+    target, unit : str
+        What is predicted, for the labels.
+    title : str
+        Text above the axes.
+    ax : Axes or None
+        Axes to draw on, those of a new figure when None.
 
     >>> ax = predicted_against_actual([1.0, 2.0, 3.0], [1.1, 1.9, 3.2], target="height", unit="m")
     >>> ax.get_ylabel()
