@@ -9,13 +9,14 @@ from sklearn.exceptions import NotFittedError
 import mercer.estimators
 
 X = np.zeros((3, 2))
+BEFORE_TABLES = {"inner"}
 ARGUMENTS = {"path": "model.safetensors", "X": X, "Y": X, "y": np.zeros(3)}
 BEFORE = {"fit", "partial_fit", "fit_transform", "get_params", "set_params", "get_metadata_routing", "set_output"}
 PRIORS = {"sample_y", "sample_functions"}
 
 
 def is_used_before(name):
-    return name in BEFORE | PRIORS or name.startswith("_") or name.endswith("_request")
+    return name in BEFORE | BEFORE_TABLES | PRIORS or name.startswith("_") or name.endswith("_request")
 
 
 def members():

@@ -4,7 +4,7 @@ from mercer.estimators.by_loss import KernelClassifier, KernelRegressor
 from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.estimators.rfm import RFMClassifier, RFMRegressor
 from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.tabular import TabularEstimator, tabular
+from mercer.estimators.tabular import TabularEstimator
 from mercer.estimators.transformers import (
     KernelPCA,
     MercerDecomposition,
@@ -29,5 +29,4 @@ __all__ = [
     "RandomNetworkFeatures",
     "TabularEstimator",
     "TaylorFeatures",
-    "tabular",
 ]

@@ -26,6 +26,7 @@ from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded, with_class_weights
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
+from mercer.estimators.common.parts import no_partial_fit, refuse_parts
 from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
@@ -143,12 +144,18 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
+        refuse_parts(self, X)
         settings = LossSettings.of_classifier(self.get_params(deep=False))
         classes, codes = encoded(y)
         sample = checked_sample(self, settings.kernel, X, codes.astype(np.float64), sample_weight)
         sample = with_class_weights(sample, settings.class_weight, classes, codes)
         plan, tuning = tuned(plan_loss(settings, sample, classes), sample)
         return self._keep(solve_loss(plan, sample, tuning))
+
+    @property
+    def partial_fit(self) -> Any:
+        """Not there: see the message of the error."""
+        raise AttributeError(no_partial_fit(self))
 
     def decision_function(self, X: Any) -> Any:
         """Decisions of shape (m,) for two classes, positive for the second, else (m, classes)."""

@@ -29,6 +29,7 @@ from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
+from mercer.estimators.common.parts import no_partial_fit, refuse_parts
 from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample, features_to_draw
@@ -156,6 +157,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, order: Any = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,); `order` is as in `KernelRidge.fit`."""
+        refuse_parts(self, X)
         settings = LossSettings.of_regressor(self.get_params(deep=False))
         sample = checked_sample(self, settings.kernel, X, y, sample_weight)
         if sample.targets.shape[1] != 1:
@@ -167,6 +169,11 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         plan, tuning = tuned(plan_loss(settings, sample), sample)
         fit = solve_loss(plan, sample, tuning)
         return self._keep(replace(fit, order=checked_order(order, len(sample))))
+
+    @property
+    def partial_fit(self) -> Any:
+        """Not there: see the message of the error."""
+        raise AttributeError(no_partial_fit(self))
 
     def predict(self, X: Any) -> Any:
         """Predictions of shape (m,), or (m, quantiles) for a list of quantiles."""

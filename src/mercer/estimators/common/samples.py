@@ -22,6 +22,7 @@ from mercer.data.engines import Engine, sample_with
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample
 from mercer.data.table import first_text
+from mercer.estimators.common.parts import refuse_path
 from mercer.kernels import Kernel
 
 
@@ -112,6 +113,7 @@ def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     """Rows from a table as scikit-learn reads it, with the names seen in `fit`; NaN and infinities are found by us."""
     if isinstance(X, Points):
         return _named_rows(estimator, X, reset=reset)
+    refuse_path(estimator, X)
     refuse_masked(X, "X")
     try:
         with np.errstate(over="ignore"):  # numbers too large for float64 become infinities

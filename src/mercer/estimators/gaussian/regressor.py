@@ -17,6 +17,7 @@ from mercer.core.report import Report
 from mercer.core.seeding import as_seed
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.parts import refuse_parts
 from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.renamed import renamed
 from mercer.estimators.common.rules import Rules, one_of
@@ -203,6 +204,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         `order` tells how rows follow each other in time: one number, date or text for each. It changes no prediction,
         but `predict_interval` then takes its width from forecasts of later rows from earlier ones.
         """
+        refuse_parts(self, X)
         settings = ProcessSettings.of(self.get_params(deep=False))
         sample = checked_sample(self, settings.bare_kernel, X, y, None)
         plan = plan_process(settings, sample)

@@ -24,6 +24,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.core.report import Report
 from mercer.data.table import Table
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.tabular.encoder import MAX_LEVELS, RARE, TableEncoder
 from mercer.estimators.tabular.report import tabular_report
 from mercer.estimators.tabular.state import tabular_from_state, tabular_state
@@ -61,7 +62,7 @@ def tabular(estimator: Any, **options: Any) -> TabularEstimator:
 
 
 def _inner_has(name: str) -> Any:
-    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), name))
+    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.inner), name))
 
 
 @register
@@ -90,8 +91,8 @@ class TabularEstimator(BaseEstimator):
 
     Parameters
     ----------
-    estimator : object
-        Any estimator of mercer, or of scikit-learn. It is cloned before it is fitted.
+    estimator : object, default=None
+        Any estimator of mercer, or of scikit-learn; None is `KernelRidge()`. It is cloned before it is fitted.
     columns : Mapping[str, str] or None
         Dict or None, default=None What to take a column for, by name: "number", "category", "date" or "drop".
     max_levels : int
@@ -124,7 +125,7 @@ class TabularEstimator(BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Any = None,
         *,
         columns: Mapping[str, str] | None = None,
         max_levels: int = MAX_LEVELS,
@@ -134,6 +135,11 @@ class TabularEstimator(BaseEstimator):
         self.columns = columns
         self.max_levels = max_levels
         self.rare = rare
+
+    @property
+    def inner(self) -> Any:
+        """The estimator that is cloned and fitted."""
+        return KernelRidge() if self.estimator is None else self.estimator
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
@@ -200,7 +206,8 @@ class TabularEstimator(BaseEstimator):
 
     def report(self) -> Report:
         """What became of each column, and the report of the estimator."""
-        return tabular_report(self.encoder_, self._inner())
+        inner = self._inner()
+        return tabular_report(self.encoder_, inner)
 
     @_inner_has("plot")
     def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
@@ -217,7 +224,7 @@ class TabularEstimator(BaseEstimator):
         mapping = MethodMapping()
         for name in ROUTED:
             mapping.add(caller=name, callee=name)
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+        return MetadataRouter(owner=self).add(estimator=self.inner, method_mapping=mapping)
 
     def _fitted(self, method: str, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
         table = Table.of(X)
@@ -234,7 +241,7 @@ class TabularEstimator(BaseEstimator):
         self._remember(X, table)
         encoder = TableEncoder.looking_at(table_seen, weights_seen, self.columns, self.max_levels, self.rare)
         points = as_points(encoder.encode(table), names=encoder.columns)
-        inner = ready(self.estimator, encoder, points, y, weights)
+        inner = ready(self.inner, encoder, points, y, weights)
         self.encoder_ = encoder
         given = self._routed(method, params | _given(sample_weight))
         self.estimator_ = getattr(inner, method)(_for(inner, points), y, **given)
@@ -271,7 +278,7 @@ class TabularEstimator(BaseEstimator):
         return dict(getattr(process_routing(self, method, **params).estimator, method))
 
     def _check_parameters(self) -> None:
-        if not hasattr(self.estimator, "fit"):
+        if not hasattr(self.inner, "fit"):
             raise InputTypeError(f"estimator={self.estimator!r}: give an estimator, such as KernelRidge().")
         if self.columns is not None and not isinstance(self.columns, Mapping):
             raise InputTypeError(f"columns={self.columns!r}: give a dictionary of kinds by the names of columns.")
@@ -285,7 +292,7 @@ class TabularEstimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = getattr(self.estimator, "__sklearn_tags__", None)
+        inner = getattr(self.inner, "__sklearn_tags__", None)
         if inner is not None:
             own, tags = tags, inner()
             tags.input_tags = own.input_tags

@@ -46,7 +46,7 @@ def tabular_state(model: TabularEstimator) -> tuple[dict[str, Any], dict[str, An
     names = getattr(model, "feature_names_in_", None)
     return {
         "class": type(inner).__name__,
-        "params": checked_params(model.estimator),
+        "params": checked_params(model.inner),
         "inner": meta,
         "columns": None if model.columns is None else [[name, kind] for name, kind in model.columns.items()],
         "max_levels": int(model.max_levels),
