@@ -13,6 +13,7 @@ from mercer.core.arrays import Points, as_points, check_finite, promote
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import require, resolve_budget
 from mercer.data.rows import RowSource
+from mercer.stats.mixed import encoded, is_mixed
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ class Pooled:
     @classmethod
     def of(cls, X: Any, Y: Any, domain: str = "vectors") -> Pooled:
         """Both samples in one dtype, or an error where they have other columns."""
+        if domain == "vectors" and (is_mixed(X) or is_mixed(Y)):
+            X, Y = encoded([X, Y])
         x, y = sample_points(X, "X", domain), sample_points(Y, "Y", domain)
         _check_alike(x, y)
         if not x.is_tensor:
@@ -51,11 +54,7 @@ class Pooled:
 
 
 def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
-    """One sample: a table of numbers, or a list of objects where the kernel takes them.
-
-    Tables with text and categories are encoded before they come here; this is the one place where that can be done for
-    all tests.
-    """
+    """One sample: a table of numbers, a list of objects where the kernel takes them, or a source of rows that fits."""
     points = _read(X) if isinstance(X, RowSource) else as_points(X, name, objects=domain == "objects")
     if len(points) == 0:
         raise InputError(f"{name} has no rows.")

@@ -15,6 +15,7 @@ from mercer.kernels import Gaussian, Kernel, Linear, resolve
 from mercer.kernels.pair import DensePair
 from mercer.stats.families import column_scales, domain_of, family, given_kernels, some_rows
 from mercer.stats.hsic import indicators, is_labels, label_values, rows_of
+from mercer.stats.mixed import encoded, is_mixed
 from mercer.stats.samples import column_labels
 
 WIDTHS = 5
@@ -72,6 +73,8 @@ def side(X: Any, name: str, kernel: Any, seed: int) -> Side:
         values = label_values(X)
         return Side(name, indicators(X, values), (Linear(),), values)
     kernels = given_kernels(kernel)
+    if is_mixed(X) and domain_of(kernels, X) == "vectors":
+        (X,) = encoded([X])
     points = rows_of(X, name, domain_of(kernels, X))
     if kernels is None:
         return Side(name, points, _gaussians(points, seed) if points.is_tensor else family(None, points, seed))
