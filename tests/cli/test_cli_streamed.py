@@ -128,7 +128,7 @@ def test_size_against_the_budget_decides(command, columns, tmp_path):
     np.save(tmp_path / "small.npy", np.column_stack(list(columns.values())))
     assert "read " not in fitted(command, "small.npy", "--target", "-1", *options).stdout
     (tmp_path / "big.csv").write_bytes(b"a,b\n" + b"1,2\n" * 1000)
-    result = command("fit", "big.csv", "--target", "b", "--memory", "1KiB")
+    result = command("fit", "big.csv", "--target", "b", "--memory", "1KiB", "--force")
     assert "save it as Parquet or .npy, which are read in parts" in result.stderr
 
 

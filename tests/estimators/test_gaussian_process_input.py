@@ -27,7 +27,7 @@ Y = X[:, 0] + 0.1 * rng.normal(size=30)
         ({"bounds": {"noise": ("a", "b")}}, r"bounds\['noise'\]=\('a', 'b'\): give"),
         ({"noise": None}, "noise=None: must be"),
         ({"noise": True}, "noise=True: must be"),
-        ({"tune": "no"}, "tune='no': must be True or False"),
+        ({"tune": "no"}, "tune='no': must be True, False, 'scale' or 'ard'"),
     ],
 )
 def test_settings_are_checked_by_name(options, words):

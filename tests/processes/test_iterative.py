@@ -165,7 +165,7 @@ def test_float32_posteriors_reach_their_tolerance_and_turn_to_float64_where_they
     torch.testing.assert_close(found.mean(NEW), dense.mean(NEW), rtol=0, atol=1e-3)
     solver = PCG(tol=1e-4, rank=60, max_iter=60)
     steep = IterativePosterior.condition(1e6 * Gaussian(3.0), 1e-4, data, mean, SINGLE, solver)
-    assert "float64 products" in steep.report.reason
+    assert "switched to float64" in steep.report.reason
     assert steep.place.dtype == torch.float64
 
 

@@ -29,6 +29,7 @@ RIDGES = tuple(10.0**power for power in range(-10, 1))
 MOST_ROWS = 1000
 """Rows that are learned from, at most: an evaluation takes the cube of their number."""
 FEW_ROWS = 500  # for the first descents
+JUDGED_FROM = 6  # distinct rows: fewer leave too little to judge a tuned kernel by
 SCREENED_ROWS = 200  # for the screening
 DESCENTS = 3  # from the best of the screened starts
 
@@ -148,7 +149,9 @@ def tune_kernel(
     search = Search(FACTORS[:n_starts], max_iter, progress)
     judged: tuple[float, ...] = ()
     found: dict[str, Candidate] | None = None
-    if tune is True:
+    if tune is True and len(rows) < JUDGED_FROM:
+        tune = "none"
+    elif tune is True:
         tune, judged, found = decided(whole, search)
     found = found or search.candidates(few, tune)
     given = found["none"].on(whole)

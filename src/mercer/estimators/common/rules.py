@@ -137,4 +137,8 @@ def listed(names: tuple[str, ...]) -> str:
 
 FLAG = of_kind(is_flag, "True or False")
 SCALE = number(lambda value: value >= 0, "a finite number >= 0")
-TUNE = name_or(("scale", "ard"), is_flag, "True or False")
+TUNE = Rule(
+    lambda value: isinstance(value, str) or is_flag(value),
+    lambda value: not isinstance(value, str) or value in ("scale", "ard"),
+    "True, False, 'scale' or 'ard'",
+)

@@ -50,7 +50,7 @@ def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> 
     else:
         solution = _solved(plan, system, accurate, system.rhs, alpha)
     solution = _judged(solution, system, plan.tol)
-    function = KernelSum(plan.kernel, sample.rows, system.coefficients(solution.value))
+    function = KernelSum(plan.kernel, sample.rows, system.coefficients(solution.value).contiguous())
     constant = accurate.constant(solution.value)
     reason = "; ".join(filter(None, [plan.reason, note, solution.reason]))
     report = solution.report(solver=plan.solver, reason=reason, seconds=time.perf_counter() - started)
