@@ -122,9 +122,7 @@ def test_the_kind_of_array_follows_the_data(operator: GramOperator) -> None:
 
 
 def test_the_repr_says_what_the_operator_is(operator: GramOperator) -> None:
-    assert (
-        repr(operator)
-        == "GramOperator(Gaussian(length_scale=1.0), 5 x 4, float64 on cpu; squared distances by matrix product, float64)"
-    )
+    how = "squared distances by matrix product, float64"
+    assert repr(operator) == f"GramOperator(Gaussian(length_scale=1.0), 5 x 4, float64 on cpu; {how})"
     assert operator.T.T is operator
     assert operator.T.shape == (4, 5)
