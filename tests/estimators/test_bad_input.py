@@ -147,7 +147,7 @@ def test_rows_of_a_kind_that_cannot_be_used(data, message):
 def test_targets_of_a_kind_that_cannot_be_used():
     with pytest.raises((ValueError, TypeError), match="(?i)complex"):
         KernelRidge().fit(X, y + 1j)
-    with pytest.raises((ValueError, TypeError), match="(?i)could not convert|string"):
+    with pytest.raises((ValueError, TypeError), match="y contains text .'a'.*KernelClassifier"):
         KernelRidge().fit(X, np.array(["a"] * 12))
     with pytest.raises(TypeError, match="y requires grad"):
         KernelRidge().fit(torch.tensor(X), torch.tensor(y, requires_grad=True))
@@ -281,7 +281,7 @@ def test_targets_beyond_1e154_are_reported_and_fitted_without_foreign_warnings()
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         small, huge = (KernelRidge("gaussian", alpha="gcv").fit(X, y * size) for size in (1.0, 1e200))
-        one, other = (float(str(model.report()).split("loo error")[1].split()[0]) for model in (small, huge))
+        one, other = (float(str(model.report()).split("  error")[1].split()[0]) for model in (small, huge))
         assert other / 1e200 == pytest.approx(one, rel=1e-3)
         assert huge.score(X, y * 1e200) == pytest.approx(small.score(X, y))
         KernelRegressor("laplace", loss="quantile").fit(X, y * 1e200)

@@ -49,6 +49,7 @@ class AlphaPath:
     at_edge : (t,), whether the chosen alpha is the first or last of the path, so that a wider one may be better.
     criterion : "loo", "gcv" or "folds".
     measure : what the errors are.
+    constant : (t,), the error that the best constant leaves; None where it is not known.
     """
 
     alphas: Tensor
@@ -57,6 +58,7 @@ class AlphaPath:
     at_edge: Tensor
     criterion: str
     measure: str = "mean squared error"
+    constant: Tensor | None = None
 
     def plot(self, target: int = 0, ax: Any = None) -> Any:
         """Draw the error of one target against alpha, with the chosen one marked; returns matplotlib axes."""
@@ -132,7 +134,9 @@ def select_alpha(
         null_part = spectrum.null_part(part).unsqueeze(1) if ridgeless else None
         errors.append(error_of(x, diagonal, distinct.unsqueeze(1), w, null_part=null_part, null_diag=null_diag))
     found = best_alpha(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
-    return replace(found, errors=found.errors * unit.square())
+    around = centred(y, w)[1]
+    constant = (w @ around.square()) / w.sum() * unit.square()
+    return replace(found, errors=found.errors * unit.square(), constant=constant)
 
 
 def entries_at_once(memory_budget: Any, device: torch.device | str = "cpu") -> int:

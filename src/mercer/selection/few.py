@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -56,7 +57,9 @@ def select_alpha_of_few(
         errors = sums["count"] * sums["plain"] / sums["free"].clamp(min=1e-12 * sums["count"]).square().unsqueeze(1)
     else:
         errors = sums["squares"] / sums["weight"]
-    return best_alpha(path, errors, sums["size"] / sums["weight"], criterion)
+    mean_square, mean = sums["size"] / sums["weight"], sums["sum"] / sums["weight"]
+    constant = (mean_square - mean.square()).clamp(min=0.0)
+    return replace(best_alpha(path, errors, mean_square, criterion), constant=constant)
 
 
 class _Centre(NamedTuple):
@@ -90,7 +93,7 @@ def _errors_along(
     """
     k = inverse.shape[1]
     t = weighted.shape[1] // k
-    squares, plain, free, size = (weighted.new_zeros(shape) for shape in ((k, t), (k, t), (k,), (t,)))
+    squares, plain, free, size, summed = (weighted.new_zeros(shape) for shape in ((k, t), (k, t), (k,), (t,), (t,)))
     weight, count = 0.0, 0.0
     for block in blocks:
         for K, y, w in block.parts(entries_at_once(memory_budget, basis.device) // max(1, k * t)):
@@ -103,10 +106,10 @@ def _errors_along(
             left_out = residual / (1.0 - leverage / share.unsqueeze(1)).clamp(min=1e-15).unsqueeze(2)
             squares += torch.einsum("i,ikt->kt", w, left_out.square())
             plain += torch.einsum("i,ikt->kt", w, residual.square())
-            weight, size = weight + float(w.sum()), size + w @ y.square()
+            weight, size, summed = weight + float(w.sum()), size + w @ y.square(), summed + w @ y
             count, free = count + float(share.sum()), free + (share.unsqueeze(1) - leverage).sum(0)
     counts = {"weight": weighted.new_tensor(weight), "count": weighted.new_tensor(count)}
-    return {"squares": squares, "plain": plain, "free": free, "size": size, **counts}
+    return {"squares": squares, "plain": plain, "free": free, "size": size, "sum": summed, **counts}
 
 
 def loo_predictions_of_few(

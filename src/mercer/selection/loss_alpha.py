@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.losses import PiecewiseLinear
+from mercer.losses import Multinomial, PiecewiseLinear
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.approximate_loo import approximate_loo
 from mercer.selection.smoothed import loss_of_left_out
@@ -145,8 +145,20 @@ def select_loss_alpha(
     index = int(errors.argmin())
     chosen = ascending[index].reshape(1)
     edge = torch.tensor([index in (0, len(alphas) - 1)])
-    path = replace(path, alpha=chosen, at_edge=edge, criterion=kept[index][1][0].how)
+    constant = torch.tensor([sum(map(_loss_of_constant, objectives))], dtype=torch.float64)
+    path = replace(path, alpha=chosen, at_edge=edge, criterion=kept[index][1][0].how, constant=constant)
     return path, *kept[index]
+
+
+def _loss_of_constant(objective: Objective) -> float:
+    """The mean loss that the best constant leaves."""
+    zero = torch.zeros(len(objective.targets), objective.outputs).to(objective.targets)
+    if isinstance(objective.loss, Multinomial):
+        codes = objective.targets.reshape(-1).long()
+        shares = zero[0].index_add(0, codes, torch.as_tensor(objective.w).to(zero).expand(len(codes), 1)[:, 0])
+        return loss_of_left_out(objective, (shares / shares.sum()).clamp(min=1e-300).log().expand_as(zero))
+    constant = replace(objective, intercept=True).best_intercept(zero)
+    return loss_of_left_out(objective, constant.expand_as(zero))
 
 
 def _is_cheap(span: Any, objective: Objective) -> bool:

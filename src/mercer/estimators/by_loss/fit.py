@@ -17,6 +17,7 @@ from mercer.functions.sums import KernelSum
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
 from mercer.selection.left_out import LeftOutPredictions
+from mercer.selection.loss_alpha import LeftOut
 
 ZERO = 1e-9
 """Coefficients below this share of the largest are none."""
@@ -48,6 +49,7 @@ class LossFit:
     order : ranks of the rows in time, where they were given.
     left_out : predictions for rows by fits that have not seen them, once they were asked for.
     tuning : how the kernel's parameters were found, or None.
+    out : the same of each problem for rows with weight, where choosing alpha found them.
     """
 
     plan: LossPlan
@@ -64,6 +66,7 @@ class LossFit:
     order: Tensor | None = None
     left_out: LeftOutPredictions | None = None
     tuning: Tuned | None = None
+    out: list[LeftOut] | None = None
 
     def values(self, rows: Points) -> Tensor:
         """The fitted functions at the rows with their intercepts, (m, t), in float64."""

@@ -25,10 +25,13 @@ HOW = {"loo": "approximate leave-one-out", "folds": OTHER_FOLDS}
 
 def with_left_out_predictions(fit: LossFit) -> LossFit:
     """The fit with predictions for its rows by fits that have not seen them."""
-    return fit if fit.left_out is not None else replace(fit, left_out=_found(fit))
+    return fit if fit.left_out is not None else replace(fit, left_out=left_out_predictions(fit))
 
 
-def _found(fit: LossFit) -> LeftOutPredictions:
+def left_out_predictions(fit: LossFit) -> LeftOutPredictions:
+    """Predictions for the rows of a fit by fits that have not seen them."""
+    if fit.left_out is not None:
+        return fit.left_out
     sample = fit.sample
     if sample is None:
         raise InputError(
@@ -40,7 +43,7 @@ def _found(fit: LossFit) -> LeftOutPredictions:
         weights = None if sample.weights is None else sample.weights[places]
         return LeftOutPredictions.of(values, sample.targets[places], weights, FORECASTS)
     problem = problem_of(fit.plan, sample)
-    out = decisions_left_out(fit.plan, problem, fit.alpha, list(known(fit, problem)))
+    out = fit.out or decisions_left_out(fit.plan, problem, fit.alpha, list(known(fit, problem)))
     values = torch.cat([part.fitted for part in out], dim=1)
     values = values.sort(dim=1).values if fit.plan.settings.in_columns else values
     return LeftOutPredictions.of(values, problem.data.targets, problem.data.weights, HOW[out[0].how])

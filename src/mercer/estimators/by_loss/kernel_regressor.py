@@ -19,7 +19,6 @@ from mercer.core.report import Report
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.by_loss.plan import plan_loss
-from mercer.estimators.by_loss.quantiles import quantile_score
 from mercer.estimators.by_loss.regressor_plot import regressor_plot
 from mercer.estimators.by_loss.report import regressor_report
 from mercer.estimators.by_loss.settings import OF_NUMBERS, UNITS, LossSettings
@@ -33,7 +32,7 @@ from mercer.estimators.common.parts import no_partial_fit, refuse_parts
 from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample, features_to_draw
-from mercer.estimators.common.scores import ScoreMixin, on_host
+from mercer.estimators.common.scores import ScoreMixin, on_host, quantile_score
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel

@@ -38,17 +38,3 @@ def is_list(quantiles: Any) -> bool:
 def crossings(values: Tensor, scale: float) -> int:
     """The number of rows at which values (n, t) do not ascend."""
     return int((values.diff(dim=1) < -CROSSED * max(1.0, scale)).any(1).sum())
-
-
-def quantile_score(levels: tuple[float, ...], y: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
-    """1 minus the loss of predictions (n, t) relative to that of the constant quantiles of y (n,)."""
-    target, at = y.reshape(-1, 1), np.asarray(levels)
-
-    def loss(values: np.ndarray) -> float:
-        below = target - values
-        return float((weights @ np.where(below > 0, at * below, (at - 1) * below)).sum())
-
-    order = y.argsort()
-    reached = weights[order].cumsum()
-    constant = y[order[np.searchsorted(reached, at * reached[-1])]]
-    return 1.0 - loss(predicted) / max(loss(np.tile(constant, (len(y), 1))), 1e-300)

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
+
+import torch
 
 from mercer.core.report import Report, make_report
+from mercer.data.sample import Sample
 from mercer.estimators.by_loss.fit import LossFit
+from mercer.estimators.by_loss.intervals import left_out_predictions
+from mercer.estimators.by_loss.probabilities import decisions_left_out, known, probabilities
+from mercer.estimators.by_loss.problem import problem_of
+from mercer.estimators.by_loss.solving import solve_loss
+from mercer.estimators.common.account import (
+    Account,
+    classification_account,
+    edge_of,
+    path_account,
+    quantile_account,
+    regression_account,
+    rows_account,
+    some_of,
+)
 from mercer.estimators.common.tuned import tuning_text
 from mercer.kernels.shown import kernel_text
 from mercer.losses import Loss
+from mercer.selection.left_out import LeftOutPredictions
 
 CRITERIA = {
     "loo": "approximate leave-one-out",
@@ -17,6 +35,8 @@ CRITERIA = {
 }
 MOST_CLASSES = 10
 """Classes that are named."""
+MOST_ROWS, FEWEST_ROWS = 1500, 400
+"""Rows that a report leaves out where it has to find that out; of many classes fewer, but no less than these."""
 
 
 def classifier_report(fit: LossFit, n_features: int | None) -> Report:
@@ -25,7 +45,9 @@ def classifier_report(fit: LossFit, n_features: int | None) -> Report:
     assert classes is not None
     named = ", ".join(map(str, classes[:MOST_CLASSES])) + (", ..." if len(classes) > MOST_CLASSES else "")
     lines.insert(1, ("classes", named))
-    return make_report("Kernel classification", [*lines, ("solver", str(fit.report))], _concerns(fit))
+    account = _classes_account(fit)
+    lines += [*account.lines, ("solver", str(fit.report))]
+    return make_report("Kernel classification", lines, [*_concerns(fit), *account.concerns])
 
 
 def regressor_report(fit: LossFit, n_features: int | None) -> Report:
@@ -37,7 +59,57 @@ def regressor_report(fit: LossFit, n_features: int | None) -> Report:
         lines.append(("crossings", f"{crossed:,} of {fit.seen.n_rows:,} training rows before sorting"))
         if crossed:
             concerns.append(f"quantiles crossed at {crossed:,} training rows; predictions are sorted, so none do")
-    return make_report("Kernel regression", [*lines, ("solver", str(fit.report))], concerns)
+    account = _numbers_account(fit)
+    lines += [*account.lines, ("solver", str(fit.report))]
+    return make_report("Kernel regression", lines, [*concerns, *account.concerns])
+
+
+def _numbers_account(fit: LossFit) -> Account:
+    """How good a regression is at rows left out, and what these rows say."""
+    if fit.sample is None:
+        return path_account(fit.path)
+    sample, which = some_of(fit.sample, MOST_ROWS, MOST_ROWS)
+    left_out = _left_out(fit, sample, which)
+    middle = left_out.values.shape[1] // 2
+    values = left_out.values[:, middle : middle + 1]
+    settings = fit.plan.settings
+    if settings.quantiles is None:
+        judged = LeftOutPredictions(values, left_out.targets, left_out.weights, left_out.how)
+        found = regression_account(sample, judged, intercept=settings.fit_intercept, given=fit.path is None)
+    else:
+        found = quantile_account(sample, left_out, settings.quantiles)
+    rows = rows_account(sample, fit.plan.kernel, fit.plan.place, found.skill)
+    return found.with_concerns([*rows, *edge_of(fit.path)])
+
+
+def _left_out(fit: LossFit, sample: Sample, which: str) -> LeftOutPredictions:
+    """Predictions for rows left out: of the fit itself, else of one with its kernel and alpha to these rows alone."""
+    if not which and fit.order is None:
+        return left_out_predictions(replace(fit, order=None))
+    plan = replace(fit.plan, alpha=fit.alpha, solver="dense")
+    found = left_out_predictions(solve_loss(plan, sample))
+    return replace(found, how=found.how + which)
+
+
+def _classes_account(fit: LossFit) -> Account:
+    """How good a classification is at rows left out, and what these rows say."""
+    plan, classes = fit.plan, fit.plan.classes
+    if fit.sample is None or classes is None:
+        return path_account(fit.path)
+    known_out, most = fit.out, max(FEWEST_ROWS, MOST_ROWS // (len(classes) // 2))
+    sample, which = some_of(fit.sample, max(most, len(fit.sample) * (known_out is not None)), most)
+    if known_out is None:
+        again = fit
+        if which:
+            plan = replace(plan, alpha=fit.alpha, solver="dense")
+            again = solve_loss(plan, sample)
+        problem = problem_of(plan, sample)
+        known_out = decisions_left_out(plan, problem, fit.alpha, list(known(again, problem)))
+    decisions = torch.cat([part.fitted for part in known_out], dim=1).cpu()
+    own, how = probabilities(fit, decisions), f"{CRITERIA[known_out[0].how]}{which}"
+    found = classification_account(sample, classes, own, how, given=fit.path is None)
+    rows = rows_account(sample, plan.kernel, plan.place, found.skill, labels=True)
+    return found.with_concerns([*rows, *edge_of(fit.path)])
 
 
 def _first_lines(fit: LossFit, n_features: int | None) -> list[tuple[str, object]]:
@@ -81,6 +153,4 @@ def _concerns(fit: LossFit) -> list[str]:
         found.append(f"the minimum was not reached (residual {solved.residual:.1e}): {way_out}")
     if "local solution" in solved.reason:
         found.append("the loss is not convex: this is a local solution, another start may find a better one")
-    if fit.path is not None and bool(fit.path.at_edge.any()):
-        found.append("alpha is at the edge of its path: look at the kernel")
     return found

@@ -74,6 +74,7 @@ def solve_loss(plan: LossPlan, sample: Sample, tuning: Tuned | None = None) -> L
         _crossings(plan, found.minima, scale),
         Later(_calibration(plan, problem, found)),
         tuning=tuning,
+        out=found.left_out if plan.keeps_rows else None,
     )
 
 

@@ -14,7 +14,6 @@ from mercer.estimators.by_loss.plan import LossPlan, place_of
 from mercer.estimators.by_loss.settings import LossSettings
 from mercer.estimators.common.state import (
     CLASSES,
-    PATH_ARRAYS,
     POINTS,
     REPORT,
     SEEN,
@@ -22,6 +21,7 @@ from mercer.estimators.common.state import (
     checked_params,
     float_array,
     nothing_left,
+    path_arrays,
     plain_classes,
     plain_names,
     plain_objects,
@@ -136,9 +136,7 @@ def _state(model: KernelClassifier | KernelRegressor, fit: LossFit) -> tuple[dic
             arrays["weights"] = sample.weights
     if fit.order is not None:
         arrays["order"] = fit.order
-    if path is not None:
-        arrays |= {f"path_{name}": getattr(path, name) for name in PATH_ARRAYS}
-    return meta, arrays
+    return meta, arrays | path_arrays(path)
 
 
 def _read_fit(

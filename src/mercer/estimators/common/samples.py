@@ -22,6 +22,7 @@ from mercer.data.engines import Engine, sample_with
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample
 from mercer.data.table import first_text
+from mercer.estimators.common.concerns import refuse_text
 from mercer.estimators.common.parts import refuse_path
 from mercer.kernels import Kernel
 
@@ -202,6 +203,7 @@ def _tensor_targets(y: Any, n_rows: int) -> Tensor:
 def _numpy_targets(y: Any) -> Tensor:
     _reject_gradients(y, "y")
     refuse_masked(y, "y")
+    refuse_text(y)
     try:
         array = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"

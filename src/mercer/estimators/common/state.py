@@ -59,7 +59,7 @@ POINTS = {"names": optional(TEXTS), "objects": optional(TEXTS)}
 PAIRS = ("bounds", "class_weight", "priors")
 """Parameters that are dictionaries."""
 
-PATH_ARRAYS = ("alphas", "errors", "alpha", "at_edge")
+PATH_ARRAYS = ("alphas", "errors", "alpha", "at_edge", "constant")
 
 CLASS_KINDS: dict[str, Kind] = {
     letter: Several(kind, 2)
@@ -275,7 +275,15 @@ def read_path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> Alph
     if not len(alphas) or at_edge is None or at_edge.dtype != torch.bool or at_edge.shape != (n_targets,):
         raise ModelFileError("the arrays of the path of alphas do not fit together")
     errors = float_array(arrays, "path_errors", (len(alphas), n_targets), least=0.0)
-    return AlphaPath(alphas, errors, float_array(arrays, "path_alpha", (n_targets,), least=0.0), at_edge, criterion)
+    constant = float_array(arrays, "path_constant", (n_targets,), least=0.0) if "path_constant" in arrays else None
+    chosen = float_array(arrays, "path_alpha", (n_targets,), least=0.0)
+    return AlphaPath(alphas, errors, chosen, at_edge, criterion, constant=constant)
+
+
+def path_arrays(path: AlphaPath | None) -> dict[str, Tensor]:
+    """What `read_path` reads."""
+    names = [] if path is None else [name for name in PATH_ARRAYS if getattr(path, name) is not None]
+    return {f"path_{name}": getattr(path, name) for name in names}
 
 
 def read_order(arrays: dict[str, Tensor], n_rows: int) -> Tensor | None:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
 
+import numpy as np
+from torch import Tensor
+
+from mercer.core.arrays import Points
 from mercer.core.report import Report, make_report
+from mercer.data.sample import Sample
+from mercer.estimators.common.account import Account, classification_account, rows_account, some_of
+from mercer.estimators.common.refits import cross_fitted
 from mercer.estimators.gaussian.labels_fit import LabelsFit
 from mercer.estimators.gaussian.learned import at_bounds, irrelevant
 from mercer.kernels.dials import MANY
 from mercer.kernels.shown import kernel_text
+from mercer.processes import Observations
 from mercer.processes.dials import MARGIN
+from mercer.processes.laplace_posterior import LaplacePosterior
+from mercer.selection.loss_alpha import fold_numbers
+
+MOST_ROWS, FEWEST_ROWS, FEWEST_JUDGED = 1000, 300, 10
+"""Rows that a report leaves out, of many classes fewer, but no less than these; and rows from which it does so."""
 
 TOO_WIDE = 1e3
 """Mean variance of latent functions for which Laplace's approximation hardly learns from labels."""
@@ -30,8 +43,29 @@ def labels_report(fit: LabelsFit) -> Report:
     else:
         gain = f"log likelihood {optimum.start_value:.6g} -> {optimum.value:.6g}"
         lines.append(("learning", f"{gain}, {optimum.message}, {optimum.evaluations} evaluations"))
-    lines.append(("mode", str(fit.posterior.report)))
-    return make_report("Gaussian process classification", lines, concerns(fit))
+    account = _account(fit)
+    lines += [*account.lines, ("mode", str(fit.posterior.report))]
+    return make_report("Gaussian process classification", lines, [*concerns(fit), *account.concerns])
+
+
+def _account(fit: LabelsFit) -> Account:
+    """How good probabilities are at rows left out, and what these rows say: by folds, with the kernel as it is."""
+    posterior, K = fit.posterior, len(fit.plan.classes)
+    data, most = posterior.data, max(FEWEST_ROWS, MOST_ROWS // (K // 2))
+    points = data.X if not data.X.is_tensor else Points(data.X.values.detach().cpu(), data.X.names)
+    everything = Sample(points, data.Y.cpu().double(), None, True, square=data.square)
+    sample, which = some_of(everything, most, most)
+
+    def refit(part: Sample) -> Callable[[Points], Tensor]:
+        given = Observations(part.rows, part.targets, square=part.square)
+        return LaplacePosterior.condition(posterior.kernel, given, K, posterior.place)[0].probabilities
+
+    folds = fold_numbers(sample.rows, sample.targets)
+    if len(sample) < FEWEST_JUDGED or int(folds.max()) == 0:
+        return Account()
+    found = classification_account(sample, fit.plan.classes, cross_fitted(refit, sample), f"five folds{which}")
+    rows = rows_account(sample, posterior.kernel, posterior.place, found.skill, labels=True)
+    return found.with_concerns(rows)
 
 
 def class_counts(fit: LabelsFit) -> np.ndarray:

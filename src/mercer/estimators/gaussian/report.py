@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
+from mercer.core.arrays import Points
+from mercer.core.errors import MercerError
 from mercer.core.report import Report, make_report
+from mercer.data.sample import Sample
+from mercer.estimators.common.account import (
+    MOST_ROWS,
+    SOME_ROWS,
+    Account,
+    regression_account,
+    rows_account,
+)
+from mercer.estimators.common.refits import some_rows
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.learned import at_bounds, irrelevant, is_constant
 from mercer.kernels.shown import kernel_text
@@ -13,6 +25,7 @@ from mercer.processes.calibration import contradicted, left_out_share
 from mercer.processes.dials import JUDGED, MARGIN
 from mercer.processes.evidence import noise_alone
 from mercer.processes.means import ConstantMean, FunctionMean, LinearMean, ZeroMean
+from mercer.selection.left_out import LeftOutPredictions
 
 LESS_LIKELY = 0.5
 """By so much the log likelihood of a row is lower on average than where it was learned before that is a concern."""
@@ -40,24 +53,57 @@ def process_report(fit: ProcessFit) -> Report:
     else:
         lines.append(("learning", "none: one row teaches nothing" if _too_few(fit) else "none"))
     lines.append(("method", str(solved)))
-    if (held := _held(fit)) is not None:
+    judged = _judged(fit)
+    account = _account(fit, judged)
+    lines += account.lines
+    deviates = np.empty((0, 1)) if judged is None else judged.left_out_deviates()
+    if (held := _held(deviates)) is not None:
         lines.append(("intervals", f"those of {SHOWN:.0%} hold {held:.1%} of the rows, each predicted from the others"))
-    return make_report("Gaussian process regression", lines, concerns(fit))
+    return make_report("Gaussian process regression", lines, [*concerns(fit, deviates), *account.concerns])
+
+
+def _judged(fit: ProcessFit) -> ExactPosterior | None:
+    """The posterior, or one with its kernel and noise given some of the rows, whose rows can be left out."""
+    posterior, data = fit.posterior, fit.posterior.data
+    if len(data) < 3:
+        return None
+    try:
+        if isinstance(posterior, ExactPosterior) and (len(data) <= MOST_ROWS or posterior.knows_left_out):
+            posterior.leave_one_out()
+            return posterior
+        some = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:SOME_ROWS].sort().values
+        part, mean = data.take(some.to(data.Y.device)), posterior.mean_function.mean
+        return ExactPosterior.condition(posterior.kernel, posterior.noise, part, mean, posterior.place)
+    except MercerError:  # memory, or a covariance without noise that cannot be factorised
+        return None
+
+
+def _account(fit: ProcessFit, judged: ExactPosterior | None) -> Account:
+    """How good the mean is at rows left out, and what these rows say."""
+    if judged is None:
+        return Account()
+    data, scale = judged.data, fit.plan.target_scale.cpu().double()
+    mean = judged.leave_one_out().mean.cpu().double()
+    known = mean.isfinite().all(1).nonzero().squeeze(1)
+    if len(known) < 3:
+        return Account()
+    points = data.X if not data.X.is_tensor else Points(data.X.values.detach().cpu(), data.X.names)
+    everything = Sample(points, data.Y.cpu().double() * scale, None, fit.seen.one_target, square=data.square)
+    sample = some_rows(everything, known)
+    n, all_rows = len(data), len(fit.posterior.data)
+    how = "leave-one-out" if n == all_rows else f"leave-one-out of a fit to {n:,} of {all_rows:,} rows"
+    found = regression_account(sample, LeftOutPredictions.of((mean * scale)[known], sample.targets, None, how))
+    told = fit.optimum is not None and fit.optimum.n_copies > 0
+    return found.with_concerns(rows_account(sample, fit.posterior.kernel, fit.plan.place, found.skill, copies=not told))
 
 
 def _too_few(fit: ProcessFit) -> bool:
     return bool(fit.plan.settings.tune) and len(fit.plan.hyper) > 0
 
 
-def _held(fit: ProcessFit) -> float | None:
-    """The share of the rows left out inside intervals of the process, farthest from what they promise of all targets.
-
-    None where nobody asked for it yet: it costs as much as an evaluation of the likelihood.
-    """
-    posterior = fit.posterior
-    if not (isinstance(posterior, ExactPosterior) and posterior.knows_left_out):
-        return None
-    shares = left_out_share(SHOWN, posterior.left_out_deviates())
+def _held(deviates: np.ndarray) -> float | None:
+    """The share of rows left out inside intervals of the process, farthest from what they promise of all targets."""
+    shares = left_out_share(SHOWN, deviates)
     if not np.isfinite(shares).all():
         return None
     return float(shares[np.argmax(np.abs(shares - SHOWN))])
@@ -87,8 +133,8 @@ def noise_text(fit: ProcessFit) -> str:
     return f"variance {fit.noise:.4g}, standard deviation {fit.noise**0.5:.4g} ({how}{scaled})"
 
 
-def concerns(fit: ProcessFit) -> list[str]:
-    """What is worth a look."""
+def concerns(fit: ProcessFit, deviates: np.ndarray) -> list[str]:
+    """What is worth a look; `deviates` are standardised errors at rows left out."""
     found: list[str] = []
     posterior, optimum, solved = fit.posterior, fit.optimum, fit.posterior.report
     if not solved.converged:
@@ -103,7 +149,7 @@ def concerns(fit: ProcessFit) -> list[str]:
         found.append("the targets are constant: there is nothing to learn but that")
     if not isinstance(fit.noise, float):
         found.append("new observations are given the mean of the variances of the rows")
-    found += _wrong_intervals(fit)
+    found += _wrong_intervals(deviates)
     if optimum is None:
         return found
     if not optimum.converged:
@@ -120,11 +166,7 @@ def concerns(fit: ProcessFit) -> list[str]:
     return found
 
 
-def _wrong_intervals(fit: ProcessFit) -> list[str]:
-    posterior = fit.posterior
-    if not (isinstance(posterior, ExactPosterior) and posterior.knows_left_out):
-        return []
-    deviates = posterior.left_out_deviates()
+def _wrong_intervals(deviates: np.ndarray) -> list[str]:
     for level in np.asarray(JUDGED)[contradicted(deviates).any(1)]:
         shares = left_out_share(level, deviates)
         held = float(shares[np.argmax(np.abs(shares - level))])

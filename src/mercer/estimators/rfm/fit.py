@@ -13,6 +13,7 @@ from mercer.core.arrays import Points
 from mercer.core.memory import require, resolve_budget
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.account import Account
 from mercer.estimators.common.place import device_of
 from mercer.estimators.rfm.search import Choice, Machine, Search, searched
 from mercer.estimators.rfm.settings import RFMSettings
@@ -53,6 +54,8 @@ class RFMFit:
     judged : how it was found: "cross-fitted" or "held out".
     calibration, accuracy : of a classifier, probabilities and the share of rows left out that is right.
     classes : of a classifier, the labels.
+    out : rows with predictions that did not see their labels, for reports; not in files.
+    told : what the report of a model read from a file says of these rows.
     """
 
     settings: RFMSettings
@@ -67,6 +70,8 @@ class RFMFit:
     calibration: Calibration | None = None
     accuracy: float = float("nan")
     classes: np.ndarray | None = None
+    out: LeftOut | None = None
+    told: Account | None = None
 
     def values(self, rows: Points) -> Tensor:
         """The functions at the rows, (m, t)."""
@@ -89,6 +94,7 @@ class RFMFit:
 class LeftOut:
     """Targets and predictions of rows whose labels were not seen, and how: "cross-fitted" or "held out"."""
 
+    rows: Points
     targets: Tensor
     predicted: Tensor
     weights: Tensor
@@ -165,7 +171,9 @@ def _fit(
     search, shift = learned.search, learned.scale.mean
     error = torch.full_like(shift, torch.nan) if out is None else out.error
     how = "not known" if out is None else out.how
-    fit = RFMFit(settings, seen, learned.lens, machine, shift, search.best, search.paths, error, how, classes=classes)
+    fit = RFMFit(
+        settings, seen, learned.lens, machine, shift, search.best, search.paths, error, how, classes=classes, out=out
+    )
     if classes is None or out is None:
         return fit
     codes = codes_of(out.targets)
@@ -232,4 +240,4 @@ def _left_out(learned: Learned, machine: KernelRidge) -> LeftOut | None:
         machine.fit(learned.lens.rows(seen.X.values), seen.Y, seen.weights)
         found = torch.as_tensor(machine.predict(learned.lens.rows(held.X.values))).reshape(len(held), -1)
         rows, how = held, "held out"
-    return LeftOut(scale.back(rows.Y), scale.back(found), rows.weights.cpu(), how)
+    return LeftOut(rows.X, scale.back(rows.Y), scale.back(found), rows.weights.cpu(), how)

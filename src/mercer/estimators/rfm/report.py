@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import torch
 
+from mercer.core.arrays import Points
 from mercer.core.report import Report, make_report
-from mercer.estimators.rfm.fit import RFMFit
+from mercer.data.sample import Sample
+from mercer.estimators.common.account import Account, classification_account, regression_account, table_concerns
+from mercer.estimators.rfm.fit import RFMFit, codes_of
+from mercer.selection.left_out import LeftOutPredictions
 
 SHOWN = 5
+HOW = {"cross-fitted": "cross-fitting", "held out": "rows held out"}
 CLEARLY = 0.98
 """Share of the error of the first round below which learning features has helped."""
 
@@ -33,7 +39,26 @@ def machine_report(fit: RFMFit, names: list[str]) -> Report:
     ]
     if fit.paths:
         lines.insert(5, ("gain", _gain(fit)))
-    return make_report("Recursive feature machine", lines, _concerns(fit))
+    account = account_of(fit, names)
+    lines[-1:-1] = [line for line in account.lines if line[0] not in ("error", "accuracy")]
+    return make_report("Recursive feature machine", lines, [*_concerns(fit), *account.concerns])
+
+
+def account_of(fit: RFMFit, names: list[str]) -> Account:
+    """How good the machine is at rows whose labels it did not see, and what these rows say."""
+    out = fit.out
+    if out is None:
+        return fit.told or Account()
+    rows = Points(out.rows.values.detach().cpu().to(torch.float64), tuple(names))
+    targets = out.targets if fit.classes is None else codes_of(out.targets).unsqueeze(1).double()
+    sample = Sample(rows, targets.cpu(), out.weights, fit.seen.one_target)
+    if fit.classes is None or fit.calibration is None:
+        found = regression_account(
+            sample, LeftOutPredictions.of(out.predicted, out.targets, out.weights, HOW[fit.judged])
+        )
+    else:
+        found = classification_account(sample, fit.classes, fit.calibration(out.predicted.cpu()), HOW[fit.judged])
+    return found.with_concerns(table_concerns(sample, labels=fit.classes is not None))
 
 
 def _columns(fit: RFMFit, names: list[str]) -> str:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import ModelFileError
+from mercer.estimators.common.account import PLAIN, Account
 from mercer.estimators.common.state import (
     CLASSES,
     SEEN,
@@ -25,6 +26,7 @@ from mercer.estimators.common.state import (
     remember_features,
 )
 from mercer.estimators.rfm.fit import RFMFit
+from mercer.estimators.rfm.report import account_of, column_names
 from mercer.estimators.rfm.search import Choice, Machine
 from mercer.estimators.rfm.settings import RFMSettings
 from mercer.estimators.ridge import KernelRidge
@@ -58,9 +60,10 @@ MACHINE = Table(
         "paths": Several(PATH),
         "judged": TEXT,
         "accuracy": optional(number(0)),
+        "told": PLAIN,
     }
     | CLASSES,
-    may_lack=CLASSES,
+    may_lack=(*CLASSES, "told"),
 )
 
 
@@ -84,6 +87,7 @@ def machine_state(model: FeatureMachine, fit: RFMFit) -> tuple[dict[str, Any], d
         ],
         "judged": fit.judged,
         "accuracy": _known(fit.accuracy),
+        "told": account_of(fit, column_names(plain_names(model), len(fit.lens.centre))).plain(),
     }
     if fit.classes is not None:
         meta |= plain_classes(fit.classes)
@@ -143,7 +147,7 @@ def machine_from_state(cls: type[M], meta: dict[str, Any], arrays: Mapping[str, 
         calibration,
         _number(meta["accuracy"]),
     )
-    return model, RFMFit(*found, classes)
+    return model, RFMFit(*found, classes, told=Account.of_plain(meta.get("told")))
 
 
 def _lens(arrays: dict[str, Tensor]) -> Lens:

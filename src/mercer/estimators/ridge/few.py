@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
@@ -19,6 +20,7 @@ from mercer.data.checkpoint import Checkpoint
 from mercer.data.engines import Engine
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.refits import some_rows
 from mercer.estimators.common.state import plain_param
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import with_idle
@@ -28,6 +30,7 @@ from mercer.functions.basis import Centres, Features
 from mercer.functions.fourier import FourierFeatures
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
+from mercer.selection.left_out import LeftOutPredictions
 from mercer.solvers.basis_blocks import StreamedBlocks, blocks_of
 from mercer.solvers.centring import centred
 from mercer.solvers.choose import landmark_count
@@ -41,6 +44,10 @@ FEATURE_MATRICES = 7
 """p x p float64 matrices at the peak of a fit on p features."""
 CENTRED_ON = 2**14
 """Rows whose mean the features of a kernel are less, where there is an intercept."""
+SHOWN_ROWS, MOST_EXACT = 1000, 1500
+"""Rows that a fit keeps for its report, and coefficients up to which that leaves rows out exactly."""
+FREE_SHARE = 0.5
+"""The least share of the rows that coefficients leave free where errors are corrected for their number."""
 SUMS = "rows, functions and targets"
 """What a checkpoint holds sums of: one with other sums is of another fit."""
 HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")
@@ -63,6 +70,8 @@ def solve_few(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> R
     fit = finished(plan, sample.seen, basis, *found, seconds=time.perf_counter() - started, tuning=tuning)
     if plan.traits.keeps_rows:
         fit = replace(fit, sample=replace(sample, rows=sample.rows.owned()))
+    else:
+        fit = replace(fit, some=_shown(data))
     if places is None or fit.loo is None:
         return fit
     loo = fit.loo.new_zeros(len(sample), fit.loo.shape[1])
@@ -101,7 +110,8 @@ def solve_source(
     seen = replace(some.seen, n_rows=source.n_rows, total_weight=blocks.total_weight)
     where = f"rows were read in {len(source.parts()):,} parts{'' if engine is None else f' by {engine}'}"
     plan = replace(plan, reason=f"{plan.reason}; {where}")
-    return finished(plan, seen, basis, *found, seconds=time.perf_counter() - started, tuning=tuning)
+    fit = finished(plan, seen, basis, *found, seconds=time.perf_counter() - started, tuning=tuning)
+    return replace(fit, some=_shown(some.positive()[0]))
 
 
 def with_more(fit: RidgeFit | None, plan: RidgePlan, sample: Sample) -> RidgeFit:
@@ -117,7 +127,35 @@ def with_more(fit: RidgeFit | None, plan: RidgePlan, sample: Sample) -> RidgeFit
     plan = replace(plan, reason="rows were added in parts")
     solution = sums.solve(plan.alpha)
     seconds = time.perf_counter() - started
-    return finished(plan, seen, sums.basis, solution, plan.alpha, None, None, sums, seconds=seconds)
+    shown = _shown(data) if fit is None else fit.some
+    more = finished(plan, seen, sums.basis, solution, plan.alpha, None, None, sums, seconds=seconds)
+    return replace(more, some=shown)
+
+
+def left_out_of_few(fit: RidgeFit, some: Sample) -> LeftOutPredictions | None:
+    """Predictions for some training rows by the fit without the row: exact where the sums are there and not large.
+
+    Else residuals are divided by the share of the weight that coefficients leave; None where they leave less than half.
+    """
+    sums, size, where = fit.sums, len(fit.function.coef), f"at {len(some):,} of {fit.seen.n_rows:,} rows"
+    where = where if len(some) < fit.seen.n_rows else "at all rows"
+    if sums is not None and size <= MOST_EXACT:
+        blocks = blocks_of(sums.working, some, fit.plan.place)
+        out = loo_predictions_of_few(sums.spectrum(), blocks, fit.alpha, fit.plan.settings.memory_budget)
+        return LeftOutPredictions.of(out, some.targets, some.weights, f"leave-one-out {where}")
+    free = 1.0 - size / fit.seen.n_rows
+    if free < FREE_SHARE:
+        return None
+    found = fit.values(some.rows).reshape(len(some), -1).cpu().to(some.targets)
+    out = some.targets - (some.targets - found) / free
+    return LeftOutPredictions.of(out, some.targets, some.weights, f"training errors, corrected, {where}")
+
+
+def _shown(data: Sample) -> Sample:
+    """Some rows for the report, in memory of their own."""
+    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:SHOWN_ROWS].sort().values
+    some = some_rows(data, order)
+    return replace(some, rows=some.rows.owned())
 
 
 def _begun(plan: RidgePlan, basis: Centres | Features, saved: Any = None) -> RunningSums:

@@ -15,6 +15,7 @@ from mercer.core.progress import Progress
 from mercer.core.results import SolverReport
 from mercer.data.rows import RowSource, read_ahead
 from mercer.data.sample import Sample, Seen
+from mercer.estimators.common.account import Account
 from mercer.estimators.ridge.plan import RidgePlan
 from mercer.functions.sums import FeatureSum, KernelSum
 from mercer.selection import AlphaPath, Tuned
@@ -39,6 +40,8 @@ class RidgeFit:
     order : ranks of the rows in time, where they were given.
     left_out : predictions for rows by fits that have not seen them, once they were asked for.
     sums : what further rows can be added to.
+    some : some of the rows, for reports of fits that do not keep all; not in files.
+    told : what the report of such a fit read from a file says of these rows.
     """
 
     plan: RidgePlan
@@ -54,6 +57,8 @@ class RidgeFit:
     order: Tensor | None = None
     left_out: LeftOutPredictions | None = None
     sums: RunningSums | None = None
+    some: Sample | None = None
+    told: Account | None = None
 
     def values(self, rows: Points) -> Tensor:
         """The predictions at the rows, of shape (m,) or (m, t)."""
@@ -98,4 +103,4 @@ class RidgeFit:
 
     def to_send(self) -> RidgeFit:
         """What predictions need, for other machines."""
-        return replace(self, sample=None, loo=None, order=None, left_out=None, sums=None)
+        return replace(self, sample=None, loo=None, order=None, left_out=None, sums=None, some=None)

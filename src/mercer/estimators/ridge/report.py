@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.errors import MemoryBudgetError
 from mercer.core.report import Report, make_report
+from mercer.data.sample import Sample
+from mercer.estimators.common.account import (
+    Account,
+    edge_of,
+    path_account,
+    regression_account,
+    rows_account,
+    some_of,
+)
 from mercer.estimators.common.tuned import tuning_text
+from mercer.estimators.ridge.few import left_out_of_few
 from mercer.estimators.ridge.fit import RidgeFit
+from mercer.estimators.ridge.full import solve_full
 from mercer.estimators.ridge.left_out import with_left_out
 from mercer.kernels.shown import kernel_text
+from mercer.selection.left_out import LeftOutPredictions
 from mercer.solvers.error_bound import far_words, too_far
 
 CRITERIA = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
@@ -24,34 +41,64 @@ def ridge_report(fit: RidgeFit, n_features: int | None) -> Report:
         size += f", {seen.n_targets} targets"
     lines: list[tuple[str, object]] = [
         ("data", size),
-        ("kernel", kernel_text(fit.plan.kernel, fit.plan.settings.kernel)),
+        ("kernel", kernel_text(fit.plan.kernel, None if tuning is not None else fit.plan.settings.kernel)),
     ]
     if tuning is not None:
         lines.append(("tuning", tuning_text(tuning)))
     chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
     lines.append(("alpha", f"{_numbers(fit.given_alpha)} ({chosen})"))
-    if path is not None and fit.sample is not None and not fit.plan.traits.stops_early:
-        lines.append(("loo error", _numbers(_loo_error(with_left_out(fit))) + " (root mean square)"))
-    elif path is not None and path.criterion == "loo":
-        lines.append(("loo error", _numbers(path.errors.amin(0).sqrt().cpu().numpy()) + " (root mean square)"))
-    lines.append(("solver", str(fit.report)))
-    return make_report("Kernel ridge regression", lines, _concerns(fit))
+    account = account_of(fit)
+    lines += [*account.lines, ("solver", str(fit.report))]
+    return make_report("Kernel ridge regression", lines, [*_concerns(fit), *account.concerns])
 
 
-def _loo_error(fit: RidgeFit) -> np.ndarray:
-    sample = fit.sample
-    assert sample is not None
-    assert fit.loo is not None
-    residuals = sample.targets - fit.loo.cpu()
-    weights = np.ones(len(sample)) if sample.weights is None else sample.weights.numpy()
-    size = np.abs(residuals.numpy()).max(axis=0)
-    unit = np.where(size > 0, size, 1.0)  # squares of what is beyond 1e154 are no numbers
-    return unit * np.sqrt(np.average((residuals.numpy() / unit) ** 2, axis=0, weights=weights))
+def account_of(fit: RidgeFit) -> Account:
+    """How good the fit is at rows left out, and what these rows say."""
+    rows = fit.some if fit.sample is None else fit.sample
+    if rows is None:
+        return fit.told or path_account(fit.path)
+    sample, which = some_of(rows)
+    left_out = left_out_of_few(fit, sample) if fit.sample is None else _left_out(fit, sample, which)
+    found = regression_account(sample, left_out, intercept=fit.plan.settings.fit_intercept, given=fit.path is None)
+    if left_out is None:
+        found = path_account(fit.path)
+    return found.with_concerns(
+        [*rows_account(sample, fit.plan.kernel, fit.plan.place, found.skill), *edge_of(fit.path)]
+    )
+
+
+def _left_out(fit: RidgeFit, sample: Sample, which: str) -> LeftOutPredictions | None:
+    """Predictions for rows left out: of the fit itself, else of one with its kernel and alpha to these rows alone."""
+    if fit.order is None and fit.left_out is not None and not which:
+        return fit.left_out
+    own = not which and not fit.plan.traits.stops_early
+    try:
+        out = with_left_out(fit if own else _refitted(fit, sample)).loo
+    except MemoryBudgetError:
+        return None
+    assert out is not None
+    assert fit.sample is not None
+    out = out[_positive(fit.sample)] if own else out
+    return LeftOutPredictions.of(out, sample.targets, sample.weights, f"leave-one-out{which}")
+
+
+def _refitted(fit: RidgeFit, sample: Sample) -> RidgeFit:
+    """The full fit with the same kernel and alpha to other rows."""
+    plan = fit.plan
+    settings = replace(plan.settings, method=None, solver="auto")
+    solver = "cholesky" if isinstance(fit.alpha, float) and fit.alpha > 0 else "eigh"
+    plan = replace(plan, settings=settings, solver=solver, alpha=fit.alpha, n_rows=len(sample))
+    return solve_full(plan, sample)
+
+
+def _positive(sample: Sample) -> Tensor:
+    places = sample.positive()[1]
+    return torch.arange(len(sample)) if places is None else places
 
 
 def _concerns(fit: RidgeFit) -> list[str]:
     found = []
-    path, solved = fit.path, fit.report
+    solved = fit.report
     if too_far(solved.error_bound):
         found.append(far_words(solved.error_bound))
     elif not solved.converged:
@@ -59,8 +106,6 @@ def _concerns(fit: RidgeFit) -> list[str]:
         found.append(f"the system was not solved to its tolerance (residual {solved.residual:.1e}): {advice}")
     if solved.jitter:
         found.append(f"a jitter of {solved.jitter:.0e} was added to the diagonal to make the factorisation succeed")
-    if path is not None and bool(path.at_edge.any()):
-        found.append("alpha is at the edge of its path: search a wider one with alphas=, or look at the kernel")
     if fit.tuning is not None and "limit" in fit.tuning.message:
         found.append("tuning stopped at its iteration limit: the kernel may still improve")
     return found

@@ -12,15 +12,16 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import ModelFileError
 from mercer.core.results import SolverReport
+from mercer.estimators.common.account import PLAIN, Account
 from mercer.estimators.common.saved_params import GIVEN
 from mercer.estimators.common.state import (
-    PATH_ARRAYS,
     POINTS,
     REPORT,
     SEEN,
     checked_params,
     float_array,
     nothing_left,
+    path_arrays,
     plain_names,
     plain_objects,
     plain_seen,
@@ -35,6 +36,7 @@ from mercer.estimators.common.state import (
 from mercer.estimators.common.tuning_state import TUNING, plain_tuning, read_tuning
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.plan import RidgePlan, place_of
+from mercer.estimators.ridge.report import account_of
 from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.files.kinds import ANY_TABLE, FLAG, Several, Table, number, one_of, optional, whole
 from mercer.functions.basis import Centres, Features
@@ -63,7 +65,9 @@ RIDGE = Table(
         "criterion": one_of(None, "loo", "gcv"),
         "tuning": optional(TUNING),
         "columns": optional(whole(1)),
-    }
+        "told": PLAIN,
+    },
+    may_lack=("told",),
 )
 
 
@@ -85,6 +89,8 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
         "tuning": None if fit.tuning is None else plain_tuning(fit.tuning),
         "columns": getattr(function.features, "n_columns", None) if isinstance(function, FeatureSum) else None,
     }
+    if sample is None:
+        meta["told"] = account_of(fit).plain()
     if not isinstance(model.landmarks, str):
         meta["params"]["landmarks"] = GIVEN
     arrays: dict[str, Any] = {"coef": function.coef, "intercept": fit.intercept}
@@ -100,9 +106,7 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
         arrays["loo"] = fit.loo
     if fit.order is not None:
         arrays["order"] = fit.order
-    if path is not None:
-        arrays |= {f"path_{name}": getattr(path, name) for name in PATH_ARRAYS}
-    return meta, arrays
+    return meta, arrays | path_arrays(path)
 
 
 def ridge_from_state(
@@ -135,7 +139,8 @@ def ridge_from_state(
     alpha, place = _alpha(meta, seen.n_targets), place_of(settings, solver, seen, settings.memory_budget)
     plan = RidgePlan(settings, kernel, alpha, solver, report.reason, place, seen.n_rows)
     tuning = None if meta["tuning"] is None else read_tuning(meta["tuning"])
-    return model, RidgeFit(plan, seen, function, intercept, alpha, report, path, tuning, sample, loo, order)
+    told = Account.of_plain(meta.get("told"))
+    return model, RidgeFit(plan, seen, function, intercept, alpha, report, path, tuning, sample, loo, order, told=told)
 
 
 # In
