@@ -122,7 +122,7 @@ def _first_lines(fit: LossFit, n_features: int | None) -> list[tuple[str, object
     chosen = "given" if path is None else f"by {how} over {len(path.alphas)} values"
     lines: list[tuple[str, object]] = [
         ("data", size),
-        ("kernel", kernel_text(fit.plan.kernel, settings.kernel)),
+        ("kernel", kernel_text(fit.plan.kernel, None if fit.tuning is not None else settings.kernel)),
         ("loss", _loss_text(fit)),
         ("alpha", f"{fit.alpha:.4g} ({chosen})"),
         ("objective", f"{fit.objective:.6g}"),
