@@ -245,4 +245,4 @@ def _arrow_to_numpy(column: Any) -> np.ndarray:
 
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
-    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))

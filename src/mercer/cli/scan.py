@@ -161,4 +161,4 @@ class LinearModel:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predictions for rows X."""
-        return self.intercept + ((X - self.center) / self.scale) @ self.coef
+        return np.asarray(self.intercept + ((X - self.center) / self.scale) @ self.coef)

@@ -158,7 +158,8 @@ def _one_kernel(X: Any, name: str, kernel: Any, seed: int) -> Side:
 def _gram(s: Side) -> Tensor:
     n = len(s)
     if s.kernels[0].domain == "matrix":
-        return s.points.values.double().cpu()
+        result: Tensor = s.points.values.double().cpu()
+        return result
     return torch.as_tensor(s.kernels[0].on(DensePair(s.points))).double().expand(n, n).cpu()
 
 

@@ -108,7 +108,7 @@ class MeanEmbedding:
 
     def norm(self) -> float:
         """The norm of the embedding."""
-        return max(self.inner(self), 0.0) ** 0.5
+        return float(max(self.inner(self), 0.0) ** 0.5)
 
     def distance(self, other: MeanEmbedding) -> float:
         """The maximum mean discrepancy, the distance of two embeddings."""
@@ -116,7 +116,7 @@ class MeanEmbedding:
         if self.function_ is not None and other.function_ is not None:
             return float(self.function_.distance(other.function_))
         squared = self.inner(self) + other.inner(other) - 2.0 * self.inner(other)
-        return max(squared, 0.0) ** 0.5
+        return float(max(squared, 0.0) ** 0.5)
 
     def expectation(self, function: RKHSFunction) -> Any:
         """The mean of a function of the RKHS under the distribution, <f, mu>."""

@@ -39,7 +39,7 @@ def quadratic(kernel: Kernel, pooled: Pooled, a: Tensor, b: Tensor, unbiased: bo
     sums = pair_sums([kernel], pooled.points, V, memory_budget=memory_budget, dtype=torch.float64)
     xx, yy, both = sums.forms[0].tolist()
     cross = both - xx - yy
-    return xx / (1.0 - float(a.square().sum())) + yy / (1.0 - float(b.square().sum())) - cross
+    return float(xx / (1.0 - float(a.square().sum())) + yy / (1.0 - float(b.square().sum())) - cross)
 
 
 @dataclass(frozen=True, eq=False)

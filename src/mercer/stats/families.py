@@ -90,13 +90,15 @@ def widths(rows: Tensor, metric: str, count: int) -> list[float]:
     if not len(distances):
         return [1.0]
     low, high = np.quantile(distances, [LOW, HIGH])
-    return np.geomspace(low / 2, 2 * high, count).tolist()
+    result: list[float] = np.geomspace(low / 2, 2 * high, count).tolist()
+    return result
 
 
 def _made(shape: Any, metric: str, width: float, scales: Tensor) -> Kernel:
     equal = bool((scales == scales[0]).all())
     scale: Any = float(width * scales[0]) if equal else tuple((width * scales).tolist())
-    return shape(scale, metric) if metric == "l1" else shape(scale)
+    result: Kernel = shape(scale, metric) if metric == "l1" else shape(scale)
+    return result
 
 
 def some_rows(values: Tensor, seed: int) -> Tensor:

@@ -70,7 +70,8 @@ class TestResult:
     @property
     def kernel(self) -> Kernel:
         """The kernel that counts most."""
-        return self.per_kernel[0].kernel
+        result: Kernel = self.per_kernel[0].kernel
+        return result
 
     @property
     def summary(self) -> str:

@@ -108,4 +108,5 @@ def _widths(rows: Tensor) -> list[float]:
     if not len(distances):
         return [1.0]
     low, median = np.quantile(distances, [0.05, 0.5])
-    return np.geomspace(min(max(median / 8, low / 2), median), 2 * median, WIDTHS).tolist()
+    result: list[float] = np.geomspace(min(max(median / 8, low / 2), median), 2 * median, WIDTHS).tolist()
+    return result

@@ -194,7 +194,7 @@ class TwoSampleResult(TestResult):
     def _values(self) -> np.ndarray:
         if self.kernel.domain == "matrix":
             K = self.pooled.points.values.double().cpu().numpy()
-            return K @ np.asarray(self._function().coef)
+            return np.asarray(K @ np.asarray(self._function().coef))
         points = self.pooled.points.values
         values = self.witness(points)
         return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
