@@ -345,3 +345,17 @@ def test_tune_finds_the_columns_that_tell_the_classes(options, tmp_path):
     assert "by least squares, each column" in str(model.report())
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").tuning_.judged == model.tuning_.judged
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "nystrom", "n_landmarks": 20}])
+def test_alpha_may_be_chosen_on_some_rows_and_the_minimum_is_that_of_all(options, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    monkeypatch.setattr("mercer.estimators.by_loss.solving.PATH_ROWS", 50)
+    monkeypatch.setattr("mercer.estimators.by_loss.solving.FEW_PATH_ROWS", 50)
+    model = KernelClassifier("gaussian", alpha="auto", **options).fit(X, y)
+    assert "alpha was chosen on 50 rows" in str(model.report())
+    cold = KernelClassifier("gaussian", alpha=model.alpha_, **options).fit(X, y)
+    assert model.objective_ == pytest.approx(cold.objective_, rel=1e-6)
+    assert np.allclose(model.predict_proba(X), cold.predict_proba(X), atol=1e-3)

@@ -42,6 +42,7 @@ class Spectral:
     values : the eigenvalues, (r,).
     weights : (n,).
     intercept : whether there is b.
+    turn : theta as coefficients of the features that were given, where Phi is made of such, (m, r).
     """
 
     features: Tensor
@@ -49,6 +50,7 @@ class Spectral:
     values: Tensor
     weights: Tensor
     intercept: bool
+    turn: Tensor | None = None
 
     @classmethod
     def of_matrix(cls, K: Tensor, weights: Tensor | None, intercept: bool) -> Spectral:
@@ -76,7 +78,7 @@ class Spectral:
         values, turn = eigh(scaled.T @ scaled)
         kept = values > ZERO * values[-1]
         values, turn = values[kept], turn[:, kept]
-        return cls(B @ turn, (scaled @ turn).square() / values, values, w, intercept)
+        return cls(B @ turn, (scaled @ turn).square() / values, values, w, intercept, turn)
 
     def minimum(self, objective: Objective, start: Tensor | None = None) -> Tensor:
         """theta with b as one more row, (r + 1, t), where the objective is nearly least, by L-BFGS.
@@ -114,7 +116,9 @@ class Spectral:
         return self.features.float()
 
     def coefficients(self, theta: Tensor) -> Tensor:
-        """The coefficients (n, t) of the kernels at the rows, for features of their Gram matrix."""
+        """The coefficients of the features that were given, (m, t), or of the kernels at the rows, (n, t)."""
+        if self.turn is not None:
+            return self.turn @ theta[:-1]
         return self.weights.unsqueeze(1) * (self.features @ (theta[:-1] / self.values.unsqueeze(1)))
 
     def at(self, theta: Tensor) -> Tensor:

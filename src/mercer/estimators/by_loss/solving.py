@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
 from mercer.core.results import SolverReport
-from mercer.data.sample import Sample
+from mercer.data.sample import Sample, spread
 from mercer.estimators.by_loss.fit import Later, LossFit
 from mercer.estimators.by_loss.plan import LossPlan
 from mercer.estimators.by_loss.probabilities import calibrated, decisions_left_out
@@ -78,10 +79,10 @@ def solve_loss(plan: LossPlan, sample: Sample, tuning: Tuned | None = None) -> L
     )
 
 
-def _at(plan: LossPlan, problem: Problem, alpha: float, starts: Sequence[Known | None] = ()) -> Found:
+def _at(plan: LossPlan, problem: Problem, alpha: float, starts: Sequence[Known] = ()) -> Found:
     """The minima at an alpha that is given, from functions nearby where some are known."""
     objectives = _checked(objectives_of(plan, problem.data, alpha))
-    pairs = zip(objectives, starts or [None] * len(objectives), strict=True)
+    pairs = zip_longest(objectives, starts)
     return Found(alpha, [minimise(problem.span, objective, start, **plan.options()) for objective, start in pairs])
 
 
@@ -121,19 +122,20 @@ def _at_spectral_alpha(plan: LossPlan, problem: Problem) -> Found:
         values = torch.as_tensor(place.gram(plan.kernel, part.rows).dense()).double()
         spectral = Spectral.of_matrix(values, part.weights, intercept)
     path, thetas = select_alpha_of_spectrum(spectral, objectives, loss_alphas(problem.span))
-    starts: list[Known | None] = [None] * len(objectives)
-    if part is data and not few:
-        starts = [_known(problem, spectral, theta) for theta in thetas]
+    starts = [_known(problem, spectral, index, theta) for theta in thetas]
     found = _at(plan, problem, float(path.alpha[0]), starts)
     note = "" if len(part) == len(data) else f"alpha was chosen on {len(part):,} rows"
     return replace(found, path=replace(path, measure=plan.settings.measure), note=note)
 
 
-def _known(problem: Problem, spectral: Spectral, theta: Tensor) -> Known:
-    """A function by its eigenvectors as one of the span."""
+def _known(problem: Problem, spectral: Spectral, index: Tensor, theta: Tensor) -> Known:
+    """A function by its eigenvectors at some rows as one of the span."""
     c = spectral.coefficients(theta).to(problem.span.device)
+    c = c if spectral.turn is not None else spread(c, index, problem.span.n)
     plain = problem.span.values(c)
-    b = (spectral.at(theta).to(plain) - plain).mean(0) if spectral.intercept else torch.zeros_like(plain[0])
+    b = torch.zeros_like(plain[0])
+    if spectral.intercept:
+        b = (spectral.at(theta).to(plain) - plain[index.to(plain.device)]).mean(0)
     return Known(c, b, plain + b)
 
 
