@@ -46,10 +46,12 @@ def test_a_full_disk_is_a_warning_and_the_checkpoint_before_stays(tmp_path):
 
 def test_a_fit_on_a_full_disk_ends_well_and_says_that_it_has_no_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr("mercer.data.checkpoint.SECONDS", 0.0)
-    model = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=40, checkpoint=tmp_path / "c")
+    model = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=40, checkpoint=tmp_path / "c", alpha=1.0)
     with no_more_than(4000), pytest.warns(UserWarning, match="could not be written; the fit goes on"):
         model.fit(ArrayRows(X, y, rows_at_once=500))
-    expected = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=40).fit(ArrayRows(X, y, rows_at_once=500))
+    expected = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=40, alpha=1.0).fit(
+        ArrayRows(X, y, rows_at_once=500)
+    )
     np.testing.assert_allclose(model.dual_coef_, expected.dual_coef_, rtol=1e-6)
     assert list(tmp_path.iterdir()) == []
 
@@ -113,7 +115,7 @@ class Ending(ArrayRows):
 
 @pytest.mark.parametrize("change", [{"alpha": 0.5}, {"random_state": 1}, {"kernel": Gaussian(2.0)}])
 def test_an_error_leaves_a_checkpoint_and_another_fit_does_not_take_it(change, tmp_path):
-    model = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=20, checkpoint=tmp_path / "c")
+    model = KernelRidge(Gaussian(1.5), solver="nystrom", n_landmarks=20, checkpoint=tmp_path / "c", alpha=1.0)
     with pytest.raises(InputError, match="gone: row group 14"):
         model.fit(Ending(X, y, rows_at_once=100))
     before = (tmp_path / "c").read_bytes()
@@ -129,7 +131,7 @@ def test_an_error_leaves_a_checkpoint_and_another_fit_does_not_take_it(change, t
 @pytest.mark.parametrize("changed", ["X", "y", "sample_weight"])
 def test_rows_that_were_summed_and_have_changed_are_not_continued(changed, tmp_path):
     arrays = {"X": X.copy(), "y": y.copy(), "sample_weight": np.ones(1500)}
-    model = KernelRidge(Gaussian(1.5), solver="nystrom", landmarks=X[:20], checkpoint=tmp_path / "c")
+    model = KernelRidge(Gaussian(1.5), solver="nystrom", landmarks=X[:20], checkpoint=tmp_path / "c", alpha=1.0)
     with pytest.raises(InputError, match="gone: row group 14"):
         model.fit(Ending(**arrays, rows_at_once=100))
     arrays[changed][500] *= 5

@@ -42,11 +42,11 @@ GIVEN_LANDMARKS = {
 MODELS = [
     *(KernelRidge("gaussian", alpha=0.1, solver=s) for s in ("auto", "eigh", "pcg", "gd", "nystrom", "falkon")),
     KernelRidge("gaussian", alpha="loo"),
-    KernelRidge("gaussian", solver="random_features", n_features=20),
-    KernelClassifier("gaussian", loss="hinge"),
-    KernelClassifier("gaussian", solver="pcg"),
-    KernelClassifier("gaussian", solver="nystrom"),
-    KernelRegressor("gaussian", loss="huber"),
+    KernelRidge("gaussian", solver="random_features", n_features=20, alpha=1.0),
+    KernelClassifier("gaussian", loss="hinge", alpha=1.0),
+    KernelClassifier("gaussian", solver="pcg", alpha=1.0),
+    KernelClassifier("gaussian", solver="nystrom", alpha=1.0),
+    KernelRegressor("gaussian", loss="huber", alpha=1.0),
     KernelRegressor("gaussian", loss="huber", alpha="auto"),
     *(GaussianProcessRegressor("gaussian", method=m, tune=False) for m in ("exact", "iterative", "sgpr")),
     GaussianProcessClassifier("gaussian", tune=False),
@@ -154,7 +154,7 @@ def test_rows_added_later_and_their_noise_are_the_models_own(kind):
     assert_own(sparse, *map(made, (X[:14], Y[:14], X[14:], Y[14:])))
 
     def ridge(rows, y, more, more_y):
-        model = KernelRidge("gaussian", solver="nystrom", n_landmarks=14)
+        model = KernelRidge("gaussian", solver="nystrom", n_landmarks=14, alpha=1.0)
         return model.partial_fit(rows, y).partial_fit(more, more_y)
 
     assert_own(ridge, *map(made, (X[:14], Y[:14], X[14:], Y[14:])))
@@ -163,7 +163,11 @@ def test_rows_added_later_and_their_noise_are_the_models_own(kind):
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 def test_a_ready_gram_matrix_is_copied_too(kind):
     gram = Gaussian(0.5)(X)
-    for model in (KernelRidge("precomputed"), KernelClassifier("precomputed"), KernelPCA(2, "precomputed")):
+    for model in (
+        KernelRidge("precomputed", alpha=1.0),
+        KernelClassifier("precomputed", alpha=1.0),
+        KernelPCA(2, "precomputed"),
+    ):
         given = KINDS[kind](gram)
         fit = model.fit(given, LABELS)
         before = fit.transform(gram) if isinstance(model, KernelPCA) else fit.predict(gram)
@@ -178,7 +182,7 @@ def test_arrays_among_objects_are_copied():
     def similar(a, b):
         return float(np.exp(-np.square(np.asarray(a) - np.asarray(b)).sum()))
 
-    model = KernelRidge(similar).fit(rows, Y)
+    model = KernelRidge(similar, alpha=1.0).fit(rows, Y)
     before = model.predict(list(X))
     for row in rows:
         row[...] = 7.0
@@ -216,15 +220,18 @@ def test_a_copy_of_the_rows_counts_in_the_memory_budget():
     rows = np.ones((20, 50_000))  # 7.6 MiB; making their Gram matrix takes 40 MiB
     rows[:, 0] = np.arange(20)
     with pytest.raises(MemoryBudgetError, match="a copy of the rows, which the model keeps, needs 7.6 MiB"):
-        KernelRidge("gaussian", memory_budget="4MiB").fit(rows, np.arange(20.0))
-    KernelRidge("gaussian", memory_budget="44MiB").fit(rows.astype(int), np.arange(20.0))
+        KernelRidge("gaussian", memory_budget="4MiB", alpha=1.0).fit(rows, np.arange(20.0))
+    KernelRidge("gaussian", memory_budget="44MiB", alpha=1.0).fit(rows.astype(int), np.arange(20.0))
     with pytest.raises(MemoryBudgetError, match=r"the memory budget is 36\.4 MiB"):
-        KernelRidge("gaussian", memory_budget="44MiB").fit(rows, np.arange(20.0))
+        KernelRidge("gaussian", memory_budget="44MiB", alpha=1.0).fit(rows, np.arange(20.0))
 
 
 def test_fits_that_keep_no_rows_need_no_room_for_a_copy():
     rows = np.random.default_rng(0).normal(size=(20_000, 40))  # 6.1 MiB
-    for model in (KernelRidge("gaussian", solver="nystrom"), KernelRegressor("gaussian", solver="nystrom")):
+    for model in (
+        KernelRidge("gaussian", solver="nystrom", alpha=1.0),
+        KernelRegressor("gaussian", solver="nystrom", alpha=1.0),
+    ):
         model.set_params(n_landmarks=20, memory_budget="4MiB").fit(rows, rows[:, 0])
 
 

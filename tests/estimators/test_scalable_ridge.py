@@ -239,7 +239,7 @@ def test_saved_models_predict_the_same_and_few_functions_keep_no_rows(solver, tm
 
 
 def test_a_new_fit_forgets_the_old_one():
-    model = KernelRidge(Gaussian(1.5), solver="random_features", n_features=20).fit(X, y)
+    model = KernelRidge(Gaussian(1.5), solver="random_features", n_features=20, alpha=1.0).fit(X, y)
     model.set_params(solver="auto", n_features=None).fit(X, y)
     assert not hasattr(model, "coef_")
     np.testing.assert_allclose(model.predict(NEW), reference(alpha=1.0), atol=1e-10)

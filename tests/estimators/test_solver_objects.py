@@ -33,8 +33,8 @@ OBJECTS = {
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_an_object_with_the_options_of_the_name_fits_the_same(name):
-    by_name = KernelRidge("gaussian", solver=name).fit(X, y)
-    model = KernelRidge("gaussian", solver=OBJECTS[name]).fit(X, y)
+    by_name = KernelRidge("gaussian", solver=name, alpha=1.0).fit(X, y)
+    model = KernelRidge("gaussian", solver=OBJECTS[name], alpha=1.0).fit(X, y)
     assert model.solver_report_.solver == name
     assert np.array_equal(model.predict(X), by_name.predict(X))
 
@@ -52,7 +52,7 @@ def test_the_options_of_an_object_are_those_of_the_fit():
 @pytest.mark.parametrize("name", OBJECTS)
 def test_an_object_clones_as_itself_and_is_saved_by_name_and_fields(name, tmp_path):
     solver = OBJECTS[name]
-    model = KernelRidge("gaussian", solver=solver)
+    model = KernelRidge("gaussian", solver=solver, alpha=1.0)
     assert clone(model).solver is solver
     assert pickle.loads(pickle.dumps(model)).solver == solver
     assert name_of(solver) == name
@@ -79,14 +79,14 @@ def test_an_option_given_to_both_is_an_error(solver, option, value):
 
 
 def test_the_seed_and_the_budget_of_the_estimator_reach_an_object_that_has_none():
-    model = KernelRidge("gaussian", solver=Falkon(), random_state=3, n_landmarks=20).fit(X, y)
-    named = KernelRidge("gaussian", solver="falkon", random_state=3, n_landmarks=20).fit(X, y)
+    model = KernelRidge("gaussian", solver=Falkon(), random_state=3, n_landmarks=20, alpha=1.0).fit(X, y)
+    named = KernelRidge("gaussian", solver="falkon", random_state=3, n_landmarks=20, alpha=1.0).fit(X, y)
     assert np.array_equal(model.predict(X), named.predict(X))
 
 
 def test_rows_in_parts_take_an_object():
-    named = KernelRidge("gaussian", solver="falkon", n_landmarks=20, tol=1e-3).fit(ArrayRows(X, y))
-    model = KernelRidge("gaussian", solver=Falkon(tol=1e-3), n_landmarks=20).fit(ArrayRows(X, y))
+    named = KernelRidge("gaussian", solver="falkon", n_landmarks=20, tol=1e-3, alpha=1.0).fit(ArrayRows(X, y))
+    model = KernelRidge("gaussian", solver=Falkon(tol=1e-3), n_landmarks=20, alpha=1.0).fit(ArrayRows(X, y))
     assert np.array_equal(model.predict(X), named.predict(X))
 
 
@@ -129,8 +129,11 @@ def test_a_solver_of_ones_own_is_used_by_its_name_once_it_is_registered():
             return Cholesky().solve(A, B, self.factor * alpha)
 
     try:
-        by_name, half = KernelRidge("gaussian", solver="damped"), KernelRidge("gaussian", solver=Damped(0.5))
-        assert np.array_equal(by_name.fit(X, y).predict(X), KernelRidge("gaussian").fit(X, y).predict(X))
+        by_name, half = (
+            KernelRidge("gaussian", solver="damped", alpha=1.0),
+            KernelRidge("gaussian", solver=Damped(0.5), alpha=1.0),
+        )
+        assert np.array_equal(by_name.fit(X, y).predict(X), KernelRidge("gaussian", alpha=1.0).fit(X, y).predict(X))
         assert np.allclose(half.fit(X, y).predict(X), KernelRidge("gaussian", alpha=0.5).fit(X, y).predict(X))
     finally:
         del RIDGE_SOLVERS["damped"]

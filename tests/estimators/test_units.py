@@ -25,12 +25,13 @@ def moved(X):
 
 MODELS = {
     "ridge": lambda: mercer.KernelRidge(),
-    "ridge loo": lambda: mercer.KernelRidge("gaussian", alpha="loo"),
+    "ridge auto": lambda: mercer.KernelRidge(alpha="auto"),
+    "ridge of a number": lambda: mercer.KernelRidge("gaussian", alpha=0.1),
     "ridge pcg": lambda: mercer.KernelRidge("matern32", solver="pcg", tol=1e-12),
-    "ridge nystrom": lambda: mercer.KernelRidge(solver="nystrom", n_landmarks=30),
-    "ridge falkon": lambda: mercer.KernelRidge(solver="falkon", n_landmarks=30, tol=1e-12),
+    "ridge nystrom": lambda: mercer.KernelRidge(solver="nystrom", n_landmarks=30, alpha="auto"),
+    "ridge falkon": lambda: mercer.KernelRidge(solver="falkon", n_landmarks=30, alpha="auto", tol=1e-12),
     "ridge random features": lambda: mercer.KernelRidge("rational_quadratic", solver="random_features", n_features=60),
-    "regressor": lambda: mercer.KernelRegressor(),
+    "regressor": lambda: mercer.KernelRegressor(alpha="auto"),
     "regressor quantile": lambda: mercer.KernelRegressor("imq", loss="quantile", tol=1e-9),
     "process": lambda: mercer.GaussianProcessRegressor(),
 }
@@ -60,6 +61,15 @@ def test_units_of_columns_change_no_regression(name):
         found = MODELS[name]().fit(moved(X), Y).predict(moved(NEW))
     assert close(found, expected)
     assert np.std(expected) > 0.1 * np.std(Y)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_added_to_targets_is_added_to_predictions(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = MODELS[name]().fit(X, Y).predict(NEW) + 1000.0
+        found = MODELS[name]().fit(X, Y + 1000.0).predict(NEW)
+    assert close(found - 1000.0, expected - 1000.0)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

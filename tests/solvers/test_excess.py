@@ -39,8 +39,8 @@ def fitted(model, *data):
 
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_the_row_with_weight_is_predicted_as_ridge_does(offset):
-    found = KernelRegressor(Linear(1.0), fit_intercept=False).fit(X + offset, Y, ONE_ROW)
-    right = KernelRidge(Linear(1.0), fit_intercept=False).fit(X + offset, Y, ONE_ROW)
+    found = KernelRegressor(Linear(1.0), fit_intercept=False, alpha=1.0).fit(X + offset, Y, ONE_ROW)
+    right = KernelRidge(Linear(1.0), fit_intercept=False, alpha=1.0).fit(X + offset, Y, ONE_ROW)
     assert found.solver_report_.converged
     assert found.predict(X[:1] + offset)[0] == pytest.approx(right.predict(X[:1] + offset)[0], abs=1e-9)
 
@@ -62,7 +62,7 @@ def test_squared_loss_converges_only_where_it_is_ridge(kernel, alpha):
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge"])
 def test_a_shift_of_the_data_changes_no_objective_that_has_converged(loss, solver, offset):
     """In high precision: with f = <v, x - offset> + b the shifted problem is one over the plane of v, with a norm."""
-    found = fitted(KernelClassifier(Linear(1.0), loss=loss, solver=solver), X + offset, Y > 0)
+    found = fitted(KernelClassifier(Linear(1.0), loss=loss, solver=solver, alpha=1.0), X + offset, Y > 0)
     if offset == 0.0:
         assert found.solver_report_.converged
     if found is None or not found.solver_report_.converged:
@@ -100,7 +100,7 @@ def test_the_bound_is_above_what_a_disturbed_minimum_loses(name, alpha, intercep
 
 
 def test_what_landmarks_leave_out_as_rounding_is_told():
-    model = fitted(KernelClassifier(Linear(1.0), solver="nystrom"), X + 1e8, Y > 0)
+    model = fitted(KernelClassifier(Linear(1.0), solver="nystrom", alpha=1.0), X + 1e8, Y > 0)
     assert not model.solver_report_.converged
     assert model.solver_report_.error_bound > 1e-3
     assert "predictions may be off" in model.solver_report_.reason
@@ -111,9 +111,9 @@ def test_heavy_weights_do_not_hide_the_rest():
     Z = RNG.normal(size=(30, 4)) * scales
     y = Z @ (1.0 / scales)
     w = np.logspace(0, 12, 30)
-    found = fitted(KernelRegressor(Polynomial(2), max_iter=3), Z, y, w)
+    found = fitted(KernelRegressor(Polynomial(2), max_iter=3, alpha=1.0), Z, y, w)
     if found is not None and found.solver_report_.converged:
-        ridge = fitted(KernelRidge(Polynomial(2)), Z, y, w)
+        ridge = fitted(KernelRidge(Polynomial(2), alpha=1.0), Z, y, w)
         size = np.sqrt(np.average((y - np.average(y, weights=w)) ** 2, weights=w))
         gap = np.sqrt(np.average((found.predict(Z) - ridge.predict(Z)) ** 2, weights=w))
         assert gap <= 3e-3 * size

@@ -50,6 +50,7 @@ class AlphaPath:
     criterion : "loo", "gcv" or "folds".
     measure : what the errors are.
     constant : (t,), the error that the best constant leaves; None where it is not known.
+    rows : which rows the errors are of, in words; "" for all rows of the fit.
     """
 
     alphas: Tensor
@@ -59,6 +60,7 @@ class AlphaPath:
     criterion: str
     measure: str = "mean squared error"
     constant: Tensor | None = None
+    rows: str = ""
 
     def plot(self, target: int = 0, ax: Any = None) -> Any:
         """Draw the error of one target against alpha, with the chosen one marked; returns matplotlib axes."""
@@ -66,15 +68,16 @@ class AlphaPath:
         finite = errors.isfinite()
         alphas, chosen, words = self.alphas.cpu()[finite], float(self.alpha[target]), WORDS[self.criterion]
         measure = "score" if self.criterion == "gcv" else self.measure
-        title = f"Chosen by {words}"
+        title = f"Chosen by {words}" + (f", {self.rows}" if self.rows else "")
         return alpha_path(alphas, errors[finite], chosen, criterion=words, error_name=measure, title=title, ax=ax)
 
     def __repr__(self) -> str:
         chosen = ", ".join(f"{a:.3g}" for a in self.alpha.tolist())
         edge = " (at the edge)" if bool(self.at_edge.any()) else ""
+        of = f", {self.rows}" if self.rows else ""
         first, last = float(self.alphas[0]), float(self.alphas[-1])
         path = f"{len(self.alphas)} values from {first:.1e} to {last:.1e}"
-        return f"AlphaPath({path}, best {chosen} by {self.criterion}{edge})"
+        return f"AlphaPath({path}, best {chosen} by {self.criterion}{edge}{of})"
 
 
 def default_alphas(largest_eigenvalue: float) -> Tensor:

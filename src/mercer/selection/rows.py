@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -58,7 +59,7 @@ def merged_rows(X: Points, Y: Tensor, weights: Tensor | None = None, *, square: 
     w = positive_weights(weights, Y)
     if X.is_tensor:
         X = Points(X.values.to(device=Y.device, dtype=torch.float64), X.names)
-        _, group = torch.unique(torch.cat([X.values, Y], dim=1), dim=0, return_inverse=True)
+        _, group = ranks([*X.values.T, *Y.T]).to(Y.device).unique(return_inverse=True)
     else:
         group = _object_groups(X, Y)
     n_groups = int(group.max()) + 1
@@ -67,6 +68,33 @@ def merged_rows(X: Points, Y: Tensor, weights: Tensor | None = None, *, square: 
     first = torch.full_like(group[:n_groups], len(Y)).scatter_reduce_(0, group, place, "amin")
     kept = Rows(X, Y, w, square).take(first)
     return replace(kept, weights=total)
+
+
+def ranks(columns: list[Tensor]) -> Tensor:
+    """For each row how many come before it, in the order of the first column, then of the second, and so on.
+
+    Equal rows have equal ranks.
+
+    >>> ranks([torch.tensor([2.0, 1.0, 2.0]), torch.tensor([5.0, 6.0, 4.0])])
+    tensor([2, 0, 1])
+    """
+    rank = np.zeros(len(columns[0]), dtype=np.int64)
+    tied = np.arange(len(rank))
+    for column in columns:
+        if not len(tied):
+            break
+        values = column.detach().cpu().numpy()[tied]
+        order = np.lexsort((values, rank[tied]))
+        rows, values = tied[order], values[order]
+        before = rank[rows]
+        block = np.append(True, before[1:] != before[:-1])
+        first = block | np.append(True, values[1:] != values[:-1])
+        place = np.arange(len(rows))
+        since = (np.maximum.accumulate(np.where(start, place, 0)) for start in (first, block))
+        rank[rows] = before + next(since) - next(since)
+        alone = first & np.append(first[1:], True)
+        tied = rows[~alone]
+    return torch.from_numpy(rank)
 
 
 def _object_groups(X: Points, Y: Tensor) -> Tensor:

@@ -172,7 +172,7 @@ def _what(n: int, solver: str) -> str:
 
 
 def _advice(n: int, solver: str, n_targets: int, budget: int, given: Any) -> str:
-    rows = _largest_fitting(solver, n_targets, budget)
+    rows = most_rows(solver, n_targets, budget)
     options = [
         f"At most {rows:,} rows fit",
         f"memory_budget={readable(1.05 * memory_needed(n, solver, n_targets))!r} would do",
@@ -185,8 +185,12 @@ def _advice(n: int, solver: str, n_targets: int, budget: int, given: Any) -> str
     return f"{'; '.join(options)}.{origin}"
 
 
-def _largest_fitting(solver: str, n_targets: int, budget: int) -> int:
-    """The largest n with 8 (m n^2 + 4 t n) <= budget."""
+def most_rows(solver: str, n_targets: int, budget: int) -> int:
+    """The largest number of rows that an exact solver fits into so many bytes: 8 (m n^2 + 4 t n) <= budget.
+
+    >>> most_rows("eigh", 1, 2**30)
+    6191
+    """
     m, t = traits_of(solver).matrices, n_targets
     return int((-4 * t + math.sqrt(16 * t * t + 4 * m * budget / 8)) / (2 * m))
 
@@ -218,7 +222,7 @@ def choose_for_loss(
         raise InputError(f"n_landmarks={n_landmarks} has no meaning for solver={solver!r}: use 'nystrom'.")
     budget, needed = resolve_budget(memory_budget, device), memory_needed(n, "cholesky")
     if solver == "dense":
-        fitting = _largest_fitting("cholesky", 1, budget)
+        fitting = most_rows("cholesky", 1, budget)
         require(needed, budget, _what(n, solver), f"At most {fitting:,} rows fit; solver='pcg' needs no matrix.")
     if solver != "auto":
         return solver, f"asked for by solver={solver!r}"

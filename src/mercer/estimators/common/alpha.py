@@ -12,7 +12,8 @@ from torch import Tensor
 from mercer.core.errors import InputError, InputTypeError
 from mercer.solvers.system import ALPHA_WORDS, SMALLEST_ALPHA, is_alpha
 
-CRITERIA = {"auto": "loo", "loo": "loo", "gcv": "gcv"}
+AUTO = "auto"
+CRITERIA = {AUTO: "loo", "loo": "loo", "gcv": "gcv"}
 """The criteria by the words of users; "auto" is leave-one-out, for other losses than the squared its approximation."""
 POSITIVE_ALPHA = f'a finite number of at least {SMALLEST_ALPHA:.2g}, one per target, "auto", "loo" or "gcv"'
 ALPHA = f"0, {POSITIVE_ALPHA}"

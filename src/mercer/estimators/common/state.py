@@ -266,7 +266,7 @@ def read_training_data(points: Points, seen: Seen, n_targets: int, arrays: dict[
     return Sample(points, targets, weights, seen.one_target, seen.torch_in)
 
 
-def read_path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> AlphaPath | None:
+def read_path(criterion: Any, arrays: dict[str, Tensor], n_targets: int, rows: str = "") -> AlphaPath | None:
     """The errors along a path of alphas."""
     if criterion is None:
         return None
@@ -277,7 +277,7 @@ def read_path(criterion: Any, arrays: dict[str, Tensor], n_targets: int) -> Alph
     errors = float_array(arrays, "path_errors", (len(alphas), n_targets), least=0.0)
     constant = float_array(arrays, "path_constant", (n_targets,), least=0.0) if "path_constant" in arrays else None
     chosen = float_array(arrays, "path_alpha", (n_targets,), least=0.0)
-    return AlphaPath(alphas, errors, chosen, at_edge, criterion, constant=constant)
+    return AlphaPath(alphas, errors, chosen, at_edge, criterion, constant=constant, rows=rows)
 
 
 def path_arrays(path: AlphaPath | None) -> dict[str, Tensor]:

@@ -222,7 +222,7 @@ def finished(
     function, constant = basis.sum(solution.value), solution.intercept
     constant = solution.value.new_zeros(solution.value.shape[1]) if constant is None else constant
     constant = constant - basis.lost(solution.value)
-    return RidgeFit(plan, seen, function, constant, alpha, report, path, tuning, loo=loo, sums=sums)
+    return RidgeFit(plan, seen, function, constant, alpha, report, path or plan.path, tuning, loo=loo, sums=sums)
 
 
 def _feature_count(given: Any, budget: int) -> Any:

@@ -37,7 +37,7 @@ def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> 
         system, note = _looked_at(plan, system, sample)
     elif plan.traits.iterates:
         system = _kept_where_small(plan, system)
-    alpha, path, loo, spectrum = plan.alpha, None, None, None
+    alpha, path, loo, spectrum = plan.alpha, plan.path, None, None
     if isinstance(alpha, str):
         spectrum = Eigh().prepare(system.operator)
         some, settings = system.data, plan.settings

@@ -12,12 +12,11 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MemoryBudgetError
 from mercer.data.sample import Sample
 from mercer.estimators.common.refits import FORECASTS, OTHER_FOLDS, Refit, cross_fitted, forecast
+from mercer.estimators.ridge.alpha import planned
 from mercer.estimators.ridge.few import solve_few
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import solve_full
 from mercer.estimators.ridge.left_out import label_weights, with_left_out
-from mercer.estimators.ridge.plan import plan_ridge
-from mercer.estimators.ridge.tuned import tuned
 from mercer.selection.left_out import LeftOutErrors, LeftOutPredictions, checked_level
 
 METHODS = ("residuals", "jackknife+")
@@ -55,7 +54,7 @@ def _refit(fit: RidgeFit) -> Refit:
     settings = fit.plan.settings
 
     def refit(sample: Sample) -> RidgeFit:
-        plan, tuning = tuned(plan_ridge(settings, sample), sample)
+        plan, tuning = planned(settings, sample)
         solve = solve_full if plan.traits.sums_of == "rows" else solve_few
         return solve(plan, sample, tuning)
 

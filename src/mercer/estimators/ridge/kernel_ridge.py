@@ -31,6 +31,7 @@ from mercer.estimators.common.samples import (
 )
 from mercer.estimators.common.scores import ScoreMixin, on_host
 from mercer.estimators.common.spread import predicted_later, spread_values
+from mercer.estimators.ridge.alpha import planned, planned_first, planned_source
 from mercer.estimators.ridge.few import solve_few, solve_source, with_more
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.forecast import ridge_diagnostics, ridge_forecasters
@@ -38,13 +39,12 @@ from mercer.estimators.ridge.full import solve_full
 from mercer.estimators.ridge.influence import Influence, most_influential
 from mercer.estimators.ridge.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.ridge.left_out import label_weights, with_left_out
-from mercer.estimators.ridge.plan import continued, plan_ridge, plan_source, rows_to_sample
+from mercer.estimators.ridge.plan import continued, rows_to_sample
 from mercer.estimators.ridge.plot import ridge_plot
 from mercer.estimators.ridge.primal import dual_coefficients
 from mercer.estimators.ridge.report import ridge_report
 from mercer.estimators.ridge.settings import FIXED, TOL, RidgeSettings
 from mercer.estimators.ridge.state import ridge_from_state, ridge_state
-from mercer.estimators.ridge.tuned import tuned
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.functions.sums import FeatureSum
@@ -70,8 +70,10 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     Parameters
     ----------
     kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
-    alpha : ridge: a number >= 0, one per target, or a word to choose it for each target from one eigendecomposition:
-        "loo" by leave-one-out, "gcv" by generalised cross-validation; "auto" is "loo".
+    alpha : ridge: a number >= 0, one per target, or a word to choose it for each target: "loo" by leave-one-out, "gcv"
+        by generalised cross-validation, both from one eigendecomposition of all rows. "auto" is "loo" up to 2,000
+        distinct rows; above, it is the alpha of 2,000 of them, drawn at random, and the solver is that of a number.
+        Descents then have alpha = 0 and stop by rows held out; `partial_fit` looks at its first rows.
     alphas : the path that these words search; by default 30 values relative to the largest eigenvalue.
     fit_intercept : whether to add an intercept without penalty, so that y + 1000 is fitted as y is. False is the
         textbook's formula and the problem of scikit-learn's KernelRidge.
@@ -81,7 +83,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         then all are fitted, or added up on landmarks.
     solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
         "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
-        (conjugate gradients), "eigenpro" and "gd" (gradient methods with early stopping; use alpha=0). On landmarks:
+        (conjugate gradients), "eigenpro" and "gd" (gradient methods with early stopping). On landmarks:
         "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features". "primal"
         works in the features of the kernel itself, where these are few (`Linear`, `Polynomial`, `FeatureMap`): the
         exact fit, by sums over the rows. Or a solver
@@ -192,10 +194,10 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
             source = checked_source(self, X, y, sample_weight)
             with using_engine(settings.client, source) as engine:
                 some = sampled(source, rows_to_sample(settings, source), settings.seed, engine)
-                plan, tuning = tuned(plan_source(settings, source, some), some)
+                plan, tuning = planned_source(settings, source, some)
                 return self._keep(solve_source(plan, source, some, engine, tuning))
         sample = checked_sample(self, settings.kernel, X, y, sample_weight)
-        plan, tuning = tuned(plan_ridge(settings, sample), sample)
+        plan, tuning = planned(settings, sample)
         solve = solve_full if plan.traits.sums_of == "rows" else solve_few
         return self._keep(replace(solve(plan, sample, tuning), order=checked_order(order, len(sample))))
 
@@ -204,20 +206,19 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to a fit on landmarks or random features; the result is that of one fit to all rows so far.
 
-        For ``solver="nystrom"`` and ``"random_features"``. The first call decides the kernel's length scales and,
-        unless they are given, the landmarks, from its own rows. With both given, the order of calls does not matter.
+        For ``solver="nystrom"`` and ``"random_features"``. The first call decides the kernel's length scales, alpha
+        and the landmarks, unless they are given, from its own rows. With all given, the order of calls does not matter.
         """
         settings, begun = RidgeSettings.of(self.get_params(deep=False)), getattr(self, "_fit", None)
         if begun is not None:
             _check_continued(begun, settings)
         sample = checked_sample(self, settings.kernel, X, y, sample_weight, reset=begun is None)
-        if isinstance(settings.alpha, str):
+        if isinstance(settings.alpha, str) and not settings.automatic:
             raise InputError(
-                f"alpha={settings.alpha!r}: partial_fit needs a number; a path needs all rows again: use fit."
+                f'alpha={settings.alpha!r} needs all rows again: use fit, or for partial_fit a number or "auto", which '
+                "looks at the first rows."
             )
-        plan = plan_ridge(settings, sample) if begun is None else continued(begun.plan, settings, sample)
-        if begun is None:
-            plan = tuned(plan, sample)[0]
+        plan = planned_first(settings, sample) if begun is None else continued(begun.plan, settings, sample)
         return self._keep(with_more(begun, plan, sample))
 
     def predict(self, X: Any) -> Any:

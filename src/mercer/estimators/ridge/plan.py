@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 
 from mercer.core.errors import InputError
@@ -15,14 +14,16 @@ from mercer.core.memory import readable, require, resolve_budget
 from mercer.core.progress import Iterations
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
-from mercer.estimators.common.alpha import checked_alpha
+from mercer.estimators.common.alpha import AUTO, checked_alpha
+from mercer.estimators.common.alpha_sample import few_rows
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
 from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.kernels import Kernel
 from mercer.kernels.explicit import ExplicitFeatures
 from mercer.operators.placement import Placement
-from mercer.solvers.choose import choose, landmark_count, landmark_solver
+from mercer.selection import AlphaPath
+from mercer.solvers.choose import SPECTRAL, choose, landmark_count, landmark_solver, memory_needed
 from mercer.solvers.dials import POOL
 from mercer.solvers.landmarks import distinct_rows
 from mercer.solvers.registry import RIDGE_SOLVERS, is_default, options_of, traits_of
@@ -40,7 +41,8 @@ HOLD_OUT_FROM = 50
 class RidgePlan:
     """The kernel with its length scales found, alpha (a criterion, a number or one per target), the solver and why.
 
-    `reserved` is the memory that reading parts of a source takes, `n_rows` the number of all rows.
+    `reserved` is the memory that reading parts of a source takes, `n_rows` the number of all rows, `path` that of the
+    sample which alpha is from. An alpha "auto" is still to be found on one.
     """
 
     settings: RidgeSettings
@@ -51,6 +53,7 @@ class RidgePlan:
     place: Placement
     n_rows: int
     reserved: int = 0
+    path: AlphaPath | None = None
 
     @cached_property
     def traits(self) -> Traits:
@@ -85,7 +88,7 @@ class RidgePlan:
         if settings.max_iter is not None:
             options["max_iter"] = settings.max_iter
         if self.traits.stops_early:
-            no_ridge = not isinstance(settings.alpha, str) and not np.any(settings.alpha)
+            no_ridge = not isinstance(self.alpha, str) and not bool(torch.as_tensor(self.alpha).any())
             options["validation"] = 0.1 if self.n_rows >= HOLD_OUT_FROM and no_ridge else 0.0
             what = "error on rows held out" if options["validation"] else what
         if settings.verbose:
@@ -110,7 +113,7 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
             "wrap arrays in mercer.rows.ArrayRows."
         )
     data, seen = sample.positive()[0], sample.seen
-    alpha = checked_alpha(settings.alpha, seen.n_targets)
+    alpha = 1.0 if settings.automatic else checked_alpha(settings.alpha, seen.n_targets)
     device, square = device_of(settings.device, seen), settings.kernel.domain == "matrix"
     budget = budget_if_kept(settings.memory_budget, sample.rows)
     asked = settings.solver if settings.method is None else settings.method
@@ -127,6 +130,10 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
         features = own_features(kernel, data, budget, most=len(data) - 1)
         if features is not None:
             solver, reason = "primal", _few_features(features, len(data))
+    if settings.automatic:
+        alpha = _automatic(solver, sample, budget, device)
+        if alpha == "loo" and solver != "primal":
+            solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
     traits = traits_of(solver)
     budget = budget_left(settings.memory_budget, sample.rows, kept=traits.keeps_rows)
     place = Placement(device, dtype_of(settings.dtype, seen, single=traits.iterates), budget)
@@ -135,12 +142,14 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
 
 def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> RidgePlan:
     """The plan for rows that are read in parts; `some` of them show what the kernel needs to know."""
-    alpha = checked_alpha(settings.alpha, source.n_targets)
+    alpha = 1.0 if settings.automatic else checked_alpha(settings.alpha, source.n_targets)
     reserved = _reserved(settings, source)
     kernel = resolved_kernel(settings.kernel, some.positive()[0], settings.seed)
     solver = _streamed_solver(settings, alpha, kernel, some)
     device = device_of(settings.device, some.seen)
     solver, reason = _chosen(settings, solver, source.n_rows, source.n_targets, alpha, settings.memory_budget, device)
+    if settings.automatic:
+        alpha = _automatic(solver, some, settings.memory_budget, device)
     if settings.solver == "auto":
         reason = "chosen because the rows are read in parts"
     settings = replace(settings, client=None)  # a connection is of now and here
@@ -160,6 +169,22 @@ def place_of(settings: RidgeSettings, solver: str, seen: Seen, budget: Any) -> P
     """Where and in which precision kernel values are found."""
     dtype = dtype_of(settings.dtype, seen, single=traits_of(solver).iterates)
     return Placement(device_of(settings.device, seen), dtype, budget)
+
+
+def _automatic(solver: str, sample: Sample, memory_budget: Any, device: torch.device) -> float | str:
+    """What alpha="auto" is for the solver that a number would get.
+
+    Zero for a descent, which rows held out stop; "loo" where the fit itself has a path and there are few rows, or few
+    features of the kernel itself; else "auto": the path of a sample.
+    """
+    traits, n = traits_of(solver), sample.n_positive
+    if traits.stops_early and n >= HOLD_OUT_FROM:
+        return 0.0
+    own = traits.keeps_rows and not traits.exact
+    if not traits.path or not (own or few_rows(sample, merge=not traits.exact)):
+        return AUTO
+    needed = memory_needed(n, SPECTRAL, sample.targets.shape[1]) if traits.exact else 0
+    return "loo" if needed <= resolve_budget(memory_budget, device) else AUTO
 
 
 def _chosen(
@@ -218,6 +243,8 @@ def _streamed_solver(settings: RidgeSettings, alpha: Any, kernel: Kernel, some: 
 
 def continued(plan: RidgePlan, settings: RidgeSettings, sample: Sample) -> RidgePlan:
     """The plan of an earlier fit for more rows, with the alpha that is asked for now."""
-    alpha = checked_alpha(settings.alpha, sample.seen.n_targets)
     place = place_of(settings, plan.solver, sample.seen, settings.memory_budget)
-    return replace(plan, settings=settings, alpha=alpha, place=place)
+    if settings.automatic:
+        return replace(plan, settings=settings, place=place)
+    alpha = checked_alpha(settings.alpha, sample.seen.n_targets)
+    return replace(plan, settings=settings, alpha=alpha, place=place, path=None)

@@ -46,6 +46,8 @@ def ridge_report(fit: RidgeFit, n_features: int | None) -> Report:
     if tuning is not None:
         lines.append(("tuning", tuning_text(tuning)))
     chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
+    if path is not None and path.rows:
+        chosen += f", {path.rows}"
     lines.append(("alpha", f"{_numbers(fit.given_alpha)} ({chosen})"))
     account = account_of(fit)
     lines += [*account.lines, ("solver", str(fit.report))]

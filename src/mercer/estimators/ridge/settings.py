@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
-from mercer.estimators.common.alpha import checked_alphas
+from mercer.estimators.common.alpha import AUTO, checked_alphas
 from mercer.kernels import Kernel, as_kernel
 from mercer.solvers.landmarks import check_landmarks
 from mercer.solvers.registry import is_default, name_of, options_of, traits_of
@@ -48,6 +48,11 @@ class RidgeSettings:
     checkpoint: Any
     client: Any
     verbose: bool
+
+    @property
+    def automatic(self) -> bool:
+        """Whether alpha is found without a word on how."""
+        return isinstance(self.alpha, str) and self.alpha == AUTO
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> RidgeSettings:

@@ -38,7 +38,7 @@ from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.plan import RidgePlan, place_of
 from mercer.estimators.ridge.report import account_of
 from mercer.estimators.ridge.settings import RidgeSettings
-from mercer.files.kinds import ANY_TABLE, FLAG, Several, Table, number, one_of, optional, whole
+from mercer.files.kinds import ANY_TABLE, FLAG, TEXT, Several, Table, number, one_of, optional, whole
 from mercer.functions.basis import Centres, Features
 from mercer.functions.fourier import FourierFeatures
 from mercer.functions.sums import FeatureSum, KernelSum
@@ -63,11 +63,12 @@ RIDGE = Table(
         "report": REPORT,
         "seen": SEEN,
         "criterion": one_of(None, "loo", "gcv"),
+        "path_rows": TEXT,
         "tuning": optional(TUNING),
         "columns": optional(whole(1)),
         "told": PLAIN,
     },
-    may_lack=("told",),
+    may_lack=("told", "path_rows"),
 )
 
 
@@ -86,6 +87,7 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
         "names": plain_names(model),
         "objects": plain_objects(points),
         "criterion": None if path is None else path.criterion,
+        "path_rows": "" if path is None else path.rows,
         "tuning": None if fit.tuning is None else plain_tuning(fit.tuning),
         "columns": getattr(function.features, "n_columns", None) if isinstance(function, FeatureSum) else None,
     }
@@ -119,14 +121,14 @@ def ridge_from_state(
     seen, solver, report = read_seen(meta["seen"]), meta["solver"], SolverReport(**meta["report"])
     if report.solver != solver:
         raise ModelFileError(f"the report is of the solver {report.solver!r:.60}, not {solver!r}")
-    path = read_path(meta["criterion"], arrays, seen.n_targets)
+    path = read_path(meta["criterion"], arrays, seen.n_targets, meta.get("path_rows", ""))
     loo = float_array(arrays, "loo", (seen.n_rows, seen.n_targets)) if "loo" in arrays else None
     basis, kernel, points, d = _basis(meta, arrays)
     sample = None
     if points is not None and traits_of(solver).keeps_rows:
         sample = read_training_data(points, seen, seen.n_targets, arrays)
         sample = replace(sample, square=kernel.domain == "matrix")
-    if path is not None and loo is None and sample is not None and not traits_of(solver).stops_early:
+    if path is not None and not path.rows and loo is None and sample is not None and not traits_of(solver).stops_early:
         raise ModelFileError("array 'loo' is missing")
     remember_features(model, d, meta["names"])
     function = basis.sum(float_array(arrays, "coef", (basis.size, seen.n_targets)))

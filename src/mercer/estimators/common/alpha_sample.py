@@ -1,0 +1,41 @@
+"""The rows that alpha="auto" looks at: all where there are few, else a sample."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from mercer.data.sample import Sample
+from mercer.estimators.common.refits import some_rows
+from mercer.selection.rows import merged_rows
+
+SAMPLED = 2000
+"""Distinct rows that a path of alphas is found on. The mean squared error of fits with the alpha of so many rows was
+.04% above the least of the path in the median of nine sets and 1.6% at worst; 8.8% with alpha scaled by the rows."""
+
+
+def distinct(sample: Sample) -> Sample:
+    """The rows of positive weight, equal ones merged and their weights added; those of a ready matrix as they are."""
+    data = sample.positive()[0]
+    if data.square:
+        return data
+    rows = merged_rows(data.rows, data.targets, data.weights)
+    equal = bool((rows.weights == 1.0).all())
+    return replace(data, rows=rows.X, targets=rows.Y, weights=None if equal else rows.weights)
+
+
+def few_rows(sample: Sample, *, merge: bool = True) -> bool:
+    """Whether a path of alphas can be found on all rows, with `merge` on all distinct ones."""
+    return sample.n_positive <= SAMPLED or (merge and not sample.square and len(distinct(sample)) <= SAMPLED)
+
+
+def alpha_sample(sample: Sample, most: int, seed: int) -> tuple[Sample, int]:
+    """At most so many distinct rows, drawn at random, and how many there are: of more than fit, at most one half."""
+    rows = distinct(sample)
+    size = min(SAMPLED, max(2, most))
+    if len(rows) <= size:
+        return rows, len(rows)
+    size = max(2, min(size, len(rows) // 2))
+    drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))[:size]
+    return some_rows(rows, drawn), len(rows)
