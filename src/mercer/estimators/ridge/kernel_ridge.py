@@ -215,8 +215,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         sample = checked_sample(self, settings.kernel, X, y, sample_weight, reset=begun is None)
         if isinstance(settings.alpha, str) and not settings.automatic:
             raise InputError(
-                f'alpha={settings.alpha!r} needs all rows again: use fit, or for partial_fit a number or "auto", which '
-                "looks at the first rows."
+                f'alpha={settings.alpha!r}: partial_fit needs a number, or "auto", which looks at the first rows; '
+                "a path needs all rows again: use fit."
             )
         plan = planned_first(settings, sample) if begun is None else continued(begun.plan, settings, sample)
         return self._keep(with_more(begun, plan, sample))
