@@ -69,13 +69,13 @@ def change_points(
     min_size : int
         Rows between two changes, at least.
     order : array-like of shape (n,), or None
-        Bool or int, optional True where rows depend on those before them, apart from changes: blocks of rows are
+        True where rows depend on those before them, apart from changes: blocks of rows are
         permuted, as long as the correlation of differences of neighbours asks for; or the length of a block.
     n_features, n_resamples : int
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
-        Int, optional.
+        The seed; None is 0.
     memory_budget : int, str or None
-        optional.
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Returns
     -------

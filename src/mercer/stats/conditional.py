@@ -61,9 +61,9 @@ def conditional_independence_test(
         several Gaussian and Laplace kernels, or only the one given.
     n_resamples : int
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
-        Int, optional.
+        The seed; None is 0.
     memory_budget : int, str or None
-        optional.
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Returns
     -------

@@ -117,9 +117,9 @@ class DriftDetector(BaseEstimator):
     n_resamples : int
         Permutations of `test`; at least 1 / level.
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
-        Int, optional.
+        The seed; None is 0.
     memory_budget : int, str or None
-        optional.
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Attributes
     ----------

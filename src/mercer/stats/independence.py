@@ -75,14 +75,14 @@ def independence_test(
     groups : array of n, optional
         The group of each row: groups, such as patients, change partners as a whole, those with equally many rows.
     order : array-like of shape (n,), or None
-        Bool or int, optional True where rows follow each other in time: blocks of them change partners, as long as
+        True where rows follow each other in time: blocks of them change partners, as long as
         their correlation asks for. A number is the length of a block.
     n_resamples : int
         Random orders. Where there are no more orders, all are taken.
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
-        Int, optional.
+        The seed; None is 0.
     memory_budget : int, str or None
-        optional.
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Returns
     -------

@@ -94,11 +94,11 @@ class TabularEstimator(BaseEstimator):
     estimator : object, default=None
         Any estimator of mercer, or of scikit-learn; None is `KernelRidge()`. It is cloned before it is fitted.
     columns : Mapping[str, str] or None
-        Dict or None, default=None What to take a column for, by name: "number", "category", "date" or "drop".
+        What to take a column for, by name: "number", "category", "date" or "drop".
     max_levels : int
-        Int, default=50 The most frequent levels of a category that are kept apart.
+        The most frequent levels of a category that are kept apart.
     rare : int
-        Int, default=10 Levels of fewer rows than this are rare, in tables of less than 500 rows those of less than 2%
+        Levels of fewer rows than this are rare, in tables of less than 500 rows those of less than 2%
         of them; not where there are only two.
 
     Attributes
