@@ -17,6 +17,7 @@ ESTIMATORS = [
     KernelRidge("gaussian", alpha=0.1, solver="random_features", n_features=60),
     KernelRidge("laplace", alpha=0.1, solver="eigenpro"),
     KernelRidge("laplace", alpha=0.1, solver="gd"),
+    KernelRidge("laplace", solver="flow"),
 ]
 
 

@@ -13,7 +13,18 @@ import mercer
 from mercer import KernelRidge
 from mercer.core.errors import InputError, InputTypeError, ModelFileError
 from mercer.rows import ArrayRows
-from mercer.solvers import PCG, Cholesky, EigenPro, Eigh, Falkon, GradientDescent, MixedCholesky, NystromSums, register
+from mercer.solvers import (
+    PCG,
+    Cholesky,
+    EigenPro,
+    Eigh,
+    Falkon,
+    Flow,
+    GradientDescent,
+    MixedCholesky,
+    NystromSums,
+    register,
+)
 from mercer.solvers.registry import RIDGE_SOLVERS, from_dict, name_of, to_dict
 from mercer.solvers.traits import Traits
 
@@ -28,6 +39,7 @@ OBJECTS = {
     "falkon": Falkon(),
     "eigenpro": EigenPro(tol=1e-6),
     "gd": GradientDescent(),
+    "flow": Flow(),
 }
 
 

@@ -13,6 +13,7 @@ from mercer.core.arrays import restore
 from mercer.core.errors import InputError
 from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.solvers.decompose import eigh
+from mercer.solvers.flow import checked_time, left_over, reached
 
 NULL = 1e-12
 """Eigenvalues below this share of the largest are directions that never train, where time is infinite."""
@@ -42,26 +43,22 @@ class GradientFlow:
     def predict(self, X: Any, t: float = math.inf) -> Any:
         """f_t at the rows of X."""
         h = torch.as_tensor(self.kernel(X, self.X)).to(self.vectors)
-        change = h @ (self.vectors @ (self._reached(t) * (self.vectors.T @ self.gaps)))
+        learned = reached(self.eigenvalues, self._rate(t), self._cutoff).unsqueeze(1)
+        change = h @ (self.vectors @ (learned * (self.vectors.T @ self.gaps)))
         value = (0.0 if self.start is None else _values(self.start, X, change)) - change
         return restore(value.squeeze(1) if self.gaps.shape[1] == 1 else value, X)
 
     def residual(self, t: float) -> Tensor:
         """|f_t - y|^2 / n at the training rows, for each target."""
-        left = torch.exp(-2.0 * self.eigenvalues / len(self.gaps) * checked_time(t))
-        left = torch.where(self._trained, left, 1.0)
+        left = left_over(self.eigenvalues, self._rate(t), self._cutoff)
         return (left.unsqueeze(1) * (self.vectors.T @ self.gaps)).square().sum(0) / len(self.gaps)
 
-    @property
-    def _trained(self) -> Tensor:
-        return self.eigenvalues > NULL * self.eigenvalues[-1]
+    def _rate(self, t: float) -> float:
+        return 2.0 * checked_time(t) / len(self.gaps)
 
-    def _reached(self, t: float) -> Tensor:
-        """(1 - exp(-2 t l / n)) / l for each eigenvalue l, whose limit at zero is 2 t / n."""
-        rate = 2.0 * checked_time(t) / len(self.gaps)
-        eigenvalues = torch.where(self._trained, self.eigenvalues, 1.0)
-        part = -torch.expm1(-rate * eigenvalues) / eigenvalues
-        return torch.where(self._trained, part, 0.0 if math.isinf(rate) else rate).unsqueeze(1)
+    @property
+    def _cutoff(self) -> float:
+        return NULL * float(self.eigenvalues[-1])
 
 
 def gradient_flow(kernel: Any, X: Any, y: Any, *, start: Any = None) -> GradientFlow:
@@ -80,13 +77,6 @@ def gradient_flow(kernel: Any, X: Any, y: Any, *, start: Any = None) -> Gradient
     gaps = -targets if start is None else _values(start, X, targets) - targets
     eigenvalues, vectors = eigh(gram)
     return GradientFlow(found, X, eigenvalues.clamp(min=0.0), vectors, gaps, start)
-
-
-def checked_time(t: float) -> float:
-    """A time that is not negative."""
-    if not t >= 0:
-        raise InputError(f"t={t!r}: a time is a number >= 0.")
-    return float(t)
 
 
 def _values(function: Any, X: Any, like: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from mercer.solvers.eigenpro import EigenPro
 from mercer.solvers.eigh import Eigh, Spectrum
 from mercer.solvers.falkon import Falkon
 from mercer.solvers.few_span import FewSpan
+from mercer.solvers.flow import Flow, StoppingTime
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.gradient_descent import GradientDescent
 from mercer.solvers.landmarks import Landmarks, choose_landmarks
@@ -41,6 +42,7 @@ __all__ = [
     "Eigh",
     "Falkon",
     "FewSpan",
+    "Flow",
     "FourierFeatures",
     "FullSpan",
     "GradientDescent",
@@ -57,6 +59,7 @@ __all__ = [
     "Solver",
     "SolverReport",
     "Spectrum",
+    "StoppingTime",
     "System",
     "choose",
     "choose_for_loss",

@@ -244,6 +244,20 @@ JOINT_MATRICES = 6
 ROUGH = 1e-2
 """The largest relative residual of a step from them; where rounding leaves more, iterations do it."""
 
+# flow
+
+FLOW_TIMES = 100
+"""Times that are tried."""
+
+FLOW_FIRST, FLOW_LAST = 0.01, 10.0
+"""2 t / W times the largest eigenvalue at the first time, and times the smallest that counts at the last."""
+
+FLOW_SMALLEST = 1e-8
+"""The smallest eigenvalue that times are tried for, and the least share of free rows for cross-validation."""
+
+FLOW_HELD_OUT_FROM = 50
+"""Rows from which some are held out to choose the time; fewer tell too little."""
+
 # gradient_descent
 
 LANCZOS_STEPS = 30

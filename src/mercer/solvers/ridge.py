@@ -13,8 +13,8 @@ from mercer.solvers.system import Solver, System
 
 
 def full_solvers() -> dict[str, Any]:
-    """The solvers of the full system by name; iterative ones take options, the direct ones need none."""
-    return {name: cls for name, cls in RIDGE_SOLVERS.items() if cls.traits.sums_of == "rows"}
+    """The solvers of the full system with a ridge by name; iterative ones take options, the direct ones need none."""
+    return {name: cls for name, cls in RIDGE_SOLVERS.items() if cls.traits.sums_of == "rows" and cls.traits.ridge}
 
 
 def get_solver(solver: Any, **options: Any) -> Solver:

@@ -30,6 +30,8 @@ class Traits:
         Takes alpha = 0.
     path : bool
         Can be asked for with the name of a criterion that searches a path of alphas.
+    ridge : bool
+        Takes an alpha; else it is zero.
     merges : bool
         Further rows can join a finished fit.
     """
@@ -41,6 +43,7 @@ class Traits:
     stops_early: bool = False
     zero_alpha: bool = True
     path: bool = True
+    ridge: bool = True
     merges: bool = False
 
     @property

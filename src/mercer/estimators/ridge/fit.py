@@ -20,6 +20,7 @@ from mercer.estimators.ridge.plan import RidgePlan
 from mercer.functions.sums import FeatureSum, KernelSum
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.left_out import LeftOutPredictions
+from mercer.solvers.flow import Flowing, StoppingTime
 from mercer.solvers.running_sums import RunningSums
 
 
@@ -42,6 +43,7 @@ class RidgeFit:
     sums : what further rows can be added to.
     some : some of the rows, for reports of fits that do not keep all; not in files.
     told : what the report of such a fit read from a file says of these rows.
+    stop, flowing : the time at which gradient flow stopped, and its system, decomposed, once other times are asked for.
     """
 
     plan: RidgePlan
@@ -59,6 +61,8 @@ class RidgeFit:
     sums: RunningSums | None = None
     some: Sample | None = None
     told: Account | None = None
+    stop: StoppingTime | None = None
+    flowing: Flowing | None = None
 
     def values(self, rows: Points) -> Tensor:
         """The predictions at the rows, of shape (m,) or (m, t)."""
@@ -103,4 +107,4 @@ class RidgeFit:
 
     def to_send(self) -> RidgeFit:
         """What predictions need, for other machines."""
-        return replace(self, sample=None, loo=None, order=None, left_out=None, sums=None, some=None)
+        return replace(self, sample=None, loo=None, order=None, left_out=None, sums=None, some=None, flowing=None)

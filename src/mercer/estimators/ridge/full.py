@@ -19,6 +19,7 @@ from mercer.kernels.objects import is_unproven
 from mercer.selection import Tuned, loo_predictions, select_alpha
 from mercer.solvers import Eigh
 from mercer.solvers.error_bound import Moments, far_words, row_bound, too_far
+from mercer.solvers.flow import FlowSolution
 from mercer.solvers.registry import options_of
 from mercer.solvers.ridge_system import RidgeSystem
 from mercer.solvers.semidefinite import require_semidefinite
@@ -55,6 +56,8 @@ def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> 
     reason = "; ".join(filter(None, [plan.reason, note, solution.reason]))
     report = solution.report(solver=plan.solver, reason=reason, seconds=time.perf_counter() - started)
     fit = RidgeFit(plan, sample.seen, function, constant, alpha, report, path, tuning, sample, loo)
+    if isinstance(solution, FlowSolution):
+        fit = replace(fit, stop=solution.stop, flowing=solution.flowing)
     return fit if loo is None else replace(fit, loo=with_idle(fit, sample, loo))
 
 
@@ -79,7 +82,9 @@ def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor
 
 
 def _solved(plan: RidgePlan, system: RidgeSystem, accurate: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
-    more = {} if accurate is system else {"accurate": accurate.operator}
+    more: dict[str, Any] = {} if accurate is system else {"accurate": accurate.operator}
+    if "total_weight" in options_of(plan.solver):
+        more["total_weight"] = system.data.seen.total_weight
     result: Solution = plan.ready(**more).solve(system.operator, rhs, alpha)
     return result
 

@@ -34,6 +34,7 @@ from mercer.estimators.common.spread import predicted_later, spread_values
 from mercer.estimators.ridge.alpha import planned, planned_first, planned_source
 from mercer.estimators.ridge.few import solve_few, solve_source, with_more
 from mercer.estimators.ridge.fit import RidgeFit
+from mercer.estimators.ridge.flow import values_at, with_flow
 from mercer.estimators.ridge.forecast import ridge_diagnostics, ridge_forecasters
 from mercer.estimators.ridge.full import solve_full
 from mercer.estimators.ridge.influence import Influence, most_influential
@@ -52,7 +53,7 @@ from mercer.kernels import Kernel
 from mercer.solvers.registry import merges, solver_asked_for
 from mercer.theory import Forecaster, curve_of, samples_needed
 
-FITTED = ("dual_coef_", "X_fit_", "coef_", "features_")
+FITTED = ("dual_coef_", "X_fit_", "coef_", "features_", "t_", "equivalent_alpha_", "stopping_time_")
 
 
 @register
@@ -83,7 +84,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         then all are fitted, or added up on landmarks.
     solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
         "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
-        (conjugate gradients), "eigenpro" and "gd" (gradient methods with early stopping). On landmarks:
+        (conjugate gradients), "eigenpro" and "gd" (gradient methods with early stopping), "flow" (gradient flow in
+        closed form, whose stopping time takes the place of alpha). On landmarks:
         "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features". "primal"
         works in the features of the kernel itself, where these are few (`Linear`, `Polynomial`, `FeatureMap`): the
         exact fit, by sums over the rows. Or a solver
@@ -117,6 +119,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
     solver_report_ : how the system was solved.
     n_iter_ : iterations of the solver, 1 for a direct one.
     alpha_path_ : errors along the path when alpha was chosen, else None.
+    t_, equivalent_alpha_, stopping_time_ : for "flow" the time at which it stopped, one for each target, the ridge W /
+        (2 t) that acts much like it, and how it was chosen (`mercer.solvers.StoppingTime`).
     tuning_ : the account of the tuning (`mercer.selection.Tuned`), else None.
 
     References
@@ -140,7 +144,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         self,
         kernel: Any = "laplace",
         *,
-        alpha: Any = 1.0,
+        alpha: Any = "auto",
         alphas: Any = None,
         fit_intercept: bool = True,
         tune: bool | str = False,
@@ -221,12 +225,16 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         plan = planned_first(settings, sample) if begun is None else continued(begun.plan, settings, sample)
         return self._keep(with_more(begun, plan, sample))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, t: Any = None) -> Any:
         """Predictions for the rows of X, or of a `RowSource`, of shape (m,) or (m, t), in the dtype of X.
 
-        For a Dask array or data frame a Dask array, which is computed when it is asked for.
+        For a Dask array or data frame a Dask array, which is computed when it is asked for. With ``solver="flow"``, `t`
+        asks for another time than the one at which the fit stopped, infinity among them; a list of times adds a first
+        dimension to the shape.
         """
         check_is_fitted(self)
+        if t is not None:
+            return self._predict_at(X, t)
         fit = self._fit
         if is_dask(X):
             return predicted_later(self, fit.seen, X)
@@ -240,6 +248,14 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         values = fit.values(rows)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
+
+    def _predict_at(self, X: Any, t: Any) -> Any:
+        fit = with_flow(self._fit)
+        if is_dask(X) or isinstance(X, RowSource):
+            raise InputError("predict(t=...) takes rows in memory: pass arrays.")
+        rows, self._fit = checked_rows(self, self.kernel_, X), fit
+        values = values_at(fit, rows, t)
+        return restore(checked_values(values.to(rows.values.dtype) if rows.is_tensor else values, "Predictions"), X)
 
     def predict_interval(
         self, X: Any, level: float = 0.9, method: str = "residuals", calibrate: tuple[Any, Any] | None = None
@@ -395,6 +411,11 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
             self.__dict__.pop(name, None)
         self._fit, self.kernel_, self.solver_report_ = fit, fit.plan.kernel, fit.report
         self.alpha_, self.alpha_path_, self.tuning_ = fit.given_alpha, fit.path, fit.tuning
+        if fit.stop is not None:
+            self.stopping_time_ = fit.stop
+            t, alpha = fit.stop.t.cpu().numpy(), fit.stop.equivalent_alpha.cpu().numpy()
+            self.t_: Any = float(t[0]) if seen.one_target else t
+            self.equivalent_alpha_: Any = float(alpha[0]) if seen.one_target else alpha
         self.lambda_ = self.alpha_ / seen.total_weight
         self.n_iter_ = max(1, fit.report.iterations)
         coef = seen.given_back(function.coef)

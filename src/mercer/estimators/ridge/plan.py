@@ -113,7 +113,7 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
             "wrap arrays in mercer.rows.ArrayRows."
         )
     data, seen = sample.positive()[0], sample.seen
-    alpha = 1.0 if settings.automatic else checked_alpha(settings.alpha, seen.n_targets)
+    alpha = _alpha(settings, seen.n_targets)
     device, square = device_of(settings.device, seen), settings.kernel.domain == "matrix"
     budget = budget_if_kept(settings.memory_budget, sample.rows)
     asked = settings.solver if settings.method is None else settings.method
@@ -138,6 +138,19 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
     budget = budget_left(settings.memory_budget, sample.rows, kept=traits.keeps_rows)
     place = Placement(device, dtype_of(settings.dtype, seen, single=traits.iterates), budget)
     return RidgePlan(settings, kernel, alpha, solver, reason, place, len(data))
+
+
+def _alpha(settings: RidgeSettings, n_targets: int) -> Any:
+    """The alpha that was given, or one to begin with; zero for a solver without a ridge."""
+    alpha = 1.0 if settings.automatic else checked_alpha(settings.alpha, n_targets)
+    if settings.solver == "auto" or traits_of(settings.solver).ridge:
+        return alpha
+    if not settings.automatic and (isinstance(alpha, str) or bool(torch.as_tensor(alpha).any())):
+        raise InputError(
+            f"alpha={settings.alpha!r}: solver={settings.solver!r} has no ridge, its time takes the place of alpha. "
+            "Leave alpha out or give 0; solver=Flow(t=...) of mercer.solvers sets the time."
+        )
+    return 0.0
 
 
 def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> RidgePlan:
@@ -178,7 +191,7 @@ def _automatic(solver: str, sample: Sample, memory_budget: Any, device: torch.de
     features of the kernel itself; else "auto": the path of a sample.
     """
     traits, n = traits_of(solver), sample.n_positive
-    if traits.stops_early and n >= HOLD_OUT_FROM:
+    if not traits.ridge or (traits.stops_early and n >= HOLD_OUT_FROM):
         return 0.0
     own = traits.keeps_rows and not traits.exact
     if not traits.path or not (own or few_rows(sample, merge=not traits.exact)):

@@ -36,7 +36,7 @@ def ridge_plot(
     if features is not None:
         return _drawn(fit, fit.sample.rows.values, fit.sample.targets, features, ax)
     if fit.plan.traits.stops_early:
-        raise InputError("With solver='gd' or 'eigenpro', pass X and y to plot().")
+        raise InputError("With solver='gd', 'eigenpro' or 'flow', pass X and y to plot().")
     actual, loo = np.asarray(fit.sample.targets), np.asarray(with_left_out(fit).loo)
     return predicted_against_actual(actual, loo, title="Leave-one-out predictions", ax=ax)
 

@@ -27,6 +27,7 @@ from mercer.estimators.ridge.left_out import with_left_out
 from mercer.kernels.shown import kernel_text
 from mercer.selection.left_out import LeftOutPredictions
 from mercer.solvers.error_bound import far_words, too_far
+from mercer.solvers.flow import told
 
 CRITERIA = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 
@@ -48,7 +49,8 @@ def ridge_report(fit: RidgeFit, n_features: int | None) -> Report:
     chosen = "given" if path is None else f"by {CRITERIA[path.criterion]} over {len(path.alphas)} values"
     if path is not None and path.rows:
         chosen += f", {path.rows}"
-    lines.append(("alpha", f"{_numbers(fit.given_alpha)} ({chosen})"))
+    alpha = ("alpha", f"{_numbers(fit.given_alpha)} ({chosen})")
+    lines.append(alpha if fit.stop is None else ("stopping time", told(fit.stop)))
     account = account_of(fit)
     lines += [*account.lines, ("solver", str(fit.report))]
     return make_report("Kernel ridge regression", lines, [*_concerns(fit), *account.concerns])
@@ -78,6 +80,7 @@ def _left_out(fit: RidgeFit, sample: Sample, which: str) -> LeftOutPredictions |
         out = with_left_out(fit if own else _refitted(fit, sample)).loo
     except MemoryBudgetError:
         return None
+    which += "" if fit.stop is None else ", of the ridge like it"
     assert out is not None
     assert fit.sample is not None
     out = out[_positive(fit.sample)] if own else out
@@ -85,11 +88,12 @@ def _left_out(fit: RidgeFit, sample: Sample, which: str) -> LeftOutPredictions |
 
 
 def _refitted(fit: RidgeFit, sample: Sample) -> RidgeFit:
-    """The full fit with the same kernel and alpha to other rows."""
+    """The full fit with the same kernel and alpha, or the ridge that acts like stopping, to other rows."""
     plan = fit.plan
     settings = replace(plan.settings, method=None, solver="auto")
-    solver = "cholesky" if isinstance(fit.alpha, float) and fit.alpha > 0 else "eigh"
-    plan = replace(plan, settings=settings, solver=solver, alpha=fit.alpha, n_rows=len(sample))
+    alpha = fit.alpha if fit.stop is None else fit.stop.equivalent_alpha
+    solver = "cholesky" if isinstance(alpha, float) and alpha > 0 else "eigh"
+    plan = replace(plan, settings=settings, solver=solver, alpha=alpha, n_rows=len(sample))
     return solve_full(plan, sample)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import ModelFileError
 from mercer.core.results import SolverReport
+from mercer.data.sample import Seen
 from mercer.estimators.common.account import PLAIN, Account
 from mercer.estimators.common.saved_params import GIVEN
 from mercer.estimators.common.state import (
@@ -45,12 +46,17 @@ from mercer.functions.sums import FeatureSum, KernelSum
 from mercer.kernels import Kernel, from_dict, to_dict
 from mercer.kernels.explicit import ExplicitFeatures
 from mercer.kernels.serialize import from_dict_at
+from mercer.solvers.flow import StoppingTime
 from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
 
 if TYPE_CHECKING:
     from mercer.estimators.ridge.kernel_ridge import KernelRidge
 
 MOST_COLUMNS = 2**20
+
+CHOSEN = one_of("given", "gcv", "held_out")
+
+STOP = Table({"t": Several(number(0, finite=False), 1), "criterion": CHOSEN, "held_out": whole()})
 
 RIDGE = Table(
     POINTS
@@ -67,8 +73,9 @@ RIDGE = Table(
         "tuning": optional(TUNING),
         "columns": optional(whole(1)),
         "told": PLAIN,
+        "stop": optional(STOP),
     },
-    may_lack=("told", "path_rows"),
+    may_lack=("told", "path_rows", "stop"),
 )
 
 
@@ -93,6 +100,8 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
     }
     if sample is None:
         meta["told"] = account_of(fit).plain()
+    if fit.stop is not None:
+        meta["stop"] = {"t": fit.stop.t.tolist(), "criterion": fit.stop.criterion, "held_out": fit.stop.held_out}
     if not isinstance(model.landmarks, str):
         meta["params"]["landmarks"] = GIVEN
     arrays: dict[str, Any] = {"coef": function.coef, "intercept": fit.intercept}
@@ -108,6 +117,8 @@ def ridge_state(model: KernelRidge, fit: RidgeFit) -> tuple[dict[str, Any], dict
         arrays["loo"] = fit.loo
     if fit.order is not None:
         arrays["order"] = fit.order
+    if fit.stop is not None and fit.stop.times is not None:
+        arrays |= {"stop_times": fit.stop.times, "stop_errors": fit.stop.errors}
     return meta, arrays | path_arrays(path)
 
 
@@ -135,14 +146,17 @@ def ridge_from_state(
     intercept = float_array(arrays, "intercept", (seen.n_targets,))
     if model.landmarks == GIVEN and isinstance(basis, Centres):
         model.landmarks = seen.rows_given_back(basis.points)
-    order = read_order(arrays, seen.n_rows)
+    order, stop = read_order(arrays, seen.n_rows), _stop(meta.get("stop"), arrays, seen)
+    if (stop is not None) != (solver == "flow"):
+        raise ModelFileError(f"a stopping time goes with the solver 'flow', and the solver is {solver!r}")
     nothing_left(arrays, "KernelRidge")
     settings = RidgeSettings.of(model.get_params(deep=False))
     alpha, place = _alpha(meta, seen.n_targets), place_of(settings, solver, seen, settings.memory_budget)
     plan = RidgePlan(settings, kernel, alpha, solver, report.reason, place, seen.n_rows)
     tuning = None if meta["tuning"] is None else read_tuning(meta["tuning"])
     told = Account.of_plain(meta.get("told"))
-    return model, RidgeFit(plan, seen, function, intercept, alpha, report, path, tuning, sample, loo, order, told=told)
+    fit = RidgeFit(plan, seen, function, intercept, alpha, report, path, tuning, sample, loo, order)
+    return model, replace(fit, told=told, stop=stop)
 
 
 # In
@@ -177,6 +191,19 @@ def _own(kernel: Kernel, points: Points, arrays: dict[str, Tensor]) -> ExplicitF
     if features is None:
         raise ModelFileError(f"the kernel {kernel!r:.60} does not have the features of the coefficients")
     return features
+
+
+def _stop(meta: dict[str, Any] | None, arrays: dict[str, Tensor], seen: Seen) -> StoppingTime | None:
+    if meta is None:
+        return None
+    t = torch.tensor(meta["t"], dtype=torch.float64)
+    if len(t) != seen.n_targets:
+        raise ModelFileError(f"t is {meta['t']!r:.60}, expected {seen.n_targets} numbers")
+    if meta["criterion"] == "given":
+        return StoppingTime(t, seen.total_weight, "given")
+    times = float_array(arrays, "stop_times", (None,), 0.0)
+    errors = float_array(arrays, "stop_errors", (len(times), seen.n_targets), 0.0)
+    return StoppingTime(t, seen.total_weight, meta["criterion"], times, errors, meta["held_out"])
 
 
 def _alpha(meta: dict[str, Any], n_targets: int) -> float | Tensor:

@@ -15,6 +15,6 @@ def tuned(plan: RidgePlan, sample: Sample) -> tuple[RidgePlan, Tuned | None]:
     if not plan.settings.tune:
         return plan, None
     data = sample.positive()[0]
-    alpha = "loo" if plan.settings.automatic else plan.alpha
+    alpha = "loo" if plan.settings.automatic or not plan.traits.ridge else plan.alpha
     found = tuned_kernel(plan.settings, plan.kernel, data, data.targets, alpha)
     return replace(plan, kernel=found.kernel), found

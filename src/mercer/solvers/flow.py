@@ -1,0 +1,289 @@
+"""Gradient flow of the squared loss in closed form: regression that is regularised by the time at which it stops."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from mercer.core.errors import InputError
+from mercer.core.results import Solution
+from mercer.core.seeding import generator_from
+from mercer.operators.stored import Stored
+from mercer.solvers.dials import (
+    EIGH_TOLERANCE,
+    FLOW_FIRST,
+    FLOW_HELD_OUT_FROM,
+    FLOW_LAST,
+    FLOW_SMALLEST,
+    FLOW_TIMES,
+)
+from mercer.solvers.early_stopping import held_out_rows
+from mercer.solvers.eigh import Eigh, Spectrum
+from mercer.solvers.registry import register
+from mercer.solvers.system import System, dense_float64, near_one, right_hand_sides
+from mercer.solvers.traits import Traits
+
+STOPS = ("auto", "held_out", "gcv")
+
+
+def checked_time(t: Any) -> float:
+    """A time that is not negative."""
+    if isinstance(t, str | bool) or not t >= 0:
+        raise InputError(f"t={t!r}: a time is a number >= 0.")
+    return float(t)
+
+
+def reached(eigenvalues: Tensor, rate: Tensor | float, cutoff: float) -> Tensor:
+    """(1 - exp(-rate l)) / l for eigenvalues l; those up to the cutoff are directions that never train: zero.
+
+    >>> reached(torch.tensor([0.0, 2.0]).double(), math.inf, 1e-9)
+    tensor([0.0000, 0.5000], dtype=torch.float64)
+    """
+    trained = eigenvalues > cutoff
+    safe = torch.where(trained, eigenvalues, 1.0)
+    return torch.where(trained, -torch.expm1(-rate * safe) / safe, 0.0)
+
+
+def left_over(eigenvalues: Tensor, rate: Tensor | float, cutoff: float) -> Tensor:
+    """exp(-rate l), the share of each mode that is not learned yet, and one where a direction never trains.
+
+    >>> left_over(torch.tensor([0.0, 2.0]).double(), math.inf, 1e-9)
+    tensor([1., 0.], dtype=torch.float64)
+    """
+    trained = eigenvalues > cutoff
+    return torch.where(trained, torch.exp(-rate * torch.where(trained, eigenvalues, 1.0)), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class StoppingTime:
+    """The times at which the flow stops, and how they were chosen.
+
+    Attributes
+    ----------
+    t : Tensor
+        One time for each target, (k,).
+    total_weight : float
+        W, that of the rows.
+    criterion : str
+        "given", "gcv" or "held_out".
+    times, errors : Tensor or None
+        The times that were tried, (T,), and for each and each target the mean squared error on rows held out or the
+        error of generalised cross-validation, (T, k).
+    held_out : int
+        Rows held out.
+    """
+
+    t: Tensor
+    total_weight: float
+    criterion: str
+    times: Tensor | None = None
+    errors: Tensor | None = None
+    held_out: int = 0
+
+    @property
+    def equivalent_alpha(self) -> Tensor:
+        """W / (2 t), (k,): the ridge that acts much like stopping at t."""
+        return self.total_weight / (2.0 * self.t)
+
+
+@dataclass(frozen=True, eq=False)
+class Flowing:
+    """A system decomposed: the solution at any time, for right-hand sides whose parts along eigenvectors are known."""
+
+    spectrum: Spectrum
+    rhs: Tensor
+    scale: Tensor
+    weight: float
+
+    @classmethod
+    def of(cls, A: System, B: Tensor, weight: float | None) -> Flowing:
+        """The flow for B (n,) or (n, t) on rows of that total weight, by default one each."""
+        spectrum = Eigh().prepare(A)
+        rhs, scale = near_one(right_hand_sides(B, len(spectrum.values)).to(spectrum.vectors.device))
+        return cls(spectrum, rhs, scale, float(len(rhs)) if weight is None else weight)
+
+    @cached_property
+    def parts(self) -> Tensor:
+        """The right-hand sides along the eigenvectors."""
+        return self.spectrum.vectors.T @ self.rhs
+
+    def rate(self, t: Tensor | float) -> Tensor | float:
+        """2 t / W."""
+        return 2.0 * t / self.weight
+
+    def at(self, t: Tensor | float) -> Tensor:
+        """The coefficients (n, k) at one time or one for each column."""
+        values = self.spectrum.values.unsqueeze(1)
+        part = reached(values, self.rate(t), self.spectrum.cutoff) * self.parts
+        return self.spectrum.vectors @ part * self.scale
+
+    def residual(self, t: Tensor | float) -> float:
+        """The backward error of the coefficients at a time."""
+        value = self.at(t) / self.scale
+        left = left_over(self.spectrum.values.unsqueeze(1), self.rate(t), self.spectrum.cutoff)
+        aim = self.rhs - self.spectrum.vectors @ (left * self.parts)
+        return float(self.spectrum.error(value, aim, torch.zeros(value.shape[1]).to(value)).max())
+
+    def times(self) -> Tensor:
+        """Times from where nothing is learned up to where all that can be is."""
+        largest, values = self.spectrum.largest, self.spectrum.values
+        if not largest > 0:
+            return values.new_ones(1)
+        kept = values[values > FLOW_SMALLEST * largest]
+        first, last = FLOW_FIRST / largest, FLOW_LAST / float(kept.min())
+        rates = torch.logspace(math.log10(first), math.log10(last), FLOW_TIMES, dtype=torch.float64)
+        return (rates * self.weight / 2.0).to(values)
+
+    def gcv(self, times: Tensor) -> Tensor:
+        r"""The error of generalised cross-validation at each time, (T, k),
+
+        .. math:: \frac{N \sum_i w_i r_i^2}{(N - \operatorname{tr} H)^2}, \qquad
+            N - \operatorname{tr} H = N - n + \sum_j e^{-2 t \lambda_j / W},
+
+        where with an intercept one more degree of freedom is used.
+        """
+        n, extra = len(self.rhs), max(0.0, self.weight - len(self.rhs))
+        left = left_over(self.spectrum.values.unsqueeze(1), self.rate(times), self.spectrum.cutoff)
+        free = left.sum(0) + extra - int(self.spectrum.lift is not None)
+        error = (n + extra) * (left.square().T @ self.parts.square()) / free.square().unsqueeze(1)
+        return torch.where((free > FLOW_SMALLEST * n).unsqueeze(1), error, math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class FlowSolution(Solution):
+    """A solution together with the flow it was taken from and the times at which it was."""
+
+    flowing: Flowing = field(kw_only=True)
+    stop: StoppingTime = field(kw_only=True)
+
+
+@register("flow")
+@dataclass(frozen=True)
+class Flow:
+    r"""Follow gradient flow on the squared error in function space from zero, up to a time t,
+
+    .. math:: \dot f = -\nabla \frac{1}{W} \sum_i w_i (f(x_i) - y_i)^2, \qquad
+        f_t(x) = k(x)\, U\, \frac{1 - e^{-2 t \lambda / W}}{\lambda}\, U^\top y, \qquad W = \sum_i w_i,
+
+    with eigenvalues :math:`\lambda` and eigenvectors U of K, in closed form. There is no ridge: directions of large
+    eigenvalues are learned first, and stopping at t acts much like a ridge of W / (2 t). At infinite time it is the
+    interpolant of least norm.
+
+    Parameters
+    ----------
+    t : float or None
+        The time at which to stop, which may be infinite. None chooses one for each target.
+    stop : str
+        What chooses it: "held_out", the least error on rows held out of a first fit, after which all rows are fitted up
+        to that time; "gcv", generalised cross-validation of the fit to all rows. "auto" holds rows out from 50 rows on.
+    held_out : float
+        The share of rows that is held out.
+    seed : int
+        Of the rows held out.
+
+    References
+    ----------
+    Yao, Rosasco and Caponnetto, *On early stopping in gradient descent learning*, 2007; Ali, Kolter and Tibshirani,
+    *A continuous-time view of early stopping for least squares*, 2019.
+
+    Examples
+    --------
+    >>> from mercer.testing.solvers import MatrixSystem
+    >>> A = MatrixSystem(torch.diag(torch.tensor([1.0, 0.5])).double())
+    >>> Flow(t=math.inf).solve(A, torch.tensor([1.0, 1.0])).value
+    tensor([1., 2.], dtype=torch.float64)
+    """
+
+    traits: ClassVar[Traits] = Traits(matrices=4.5, stops_early=True, path=False, ridge=False)
+
+    t: float | None = None
+    stop: str = "auto"
+    held_out: float = 0.2
+    seed: int = 0
+    total_weight: float | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.t is not None:
+            checked_time(self.t)
+        if self.stop not in STOPS:
+            raise InputError(f"Flow(stop={self.stop!r}): choose one of {', '.join(map(repr, STOPS))}.")
+        if not 0 < self.held_out < 1:
+            raise InputError(f"Flow(held_out={self.held_out!r}): a share of the rows is a number > 0 and < 1.")
+
+    def solve(self, A: System, B: Tensor, alpha: float | Tensor = 0.0) -> FlowSolution:
+        """Follow the flow for B (n,) or (n, t) up to its time; alpha is zero."""
+        started = time.perf_counter()
+        if bool((torch.as_tensor(alpha) != 0).any()):
+            raise InputError(f"alpha={alpha}: gradient flow has no ridge, its time takes the place of alpha. Give 0.")
+        n = A.shape[0]
+        holds_out = self.stop == "held_out" or (self.stop == "auto" and n >= FLOW_HELD_OUT_FROM)
+        tried = self._on_held_out(A, B) if self.t is None and holds_out else None
+        flowing = Flowing.of(A, B, self.total_weight)
+        stop = self._stopped(flowing, tried)
+        residual = flowing.residual(stop.t)
+        return FlowSolution(
+            solver="flow",
+            converged=residual <= max(EIGH_TOLERANCE, 10 * flowing.spectrum.precision),
+            residual=residual,
+            seconds=time.perf_counter() - started,
+            reason=told(stop),
+            value=flowing.at(stop.t).reshape(B.shape),
+            flowing=flowing,
+            stop=stop,
+        )
+
+    def _stopped(self, flowing: Flowing, tried: StoppingTime | None) -> StoppingTime:
+        if self.t is not None:
+            t = flowing.rhs.new_full((flowing.rhs.shape[1],), checked_time(self.t))
+            return StoppingTime(t, flowing.weight, "given")
+        if tried is not None:
+            return tried
+        times = flowing.times()
+        errors = flowing.gcv(times)
+        kept = errors.isfinite().all(1)
+        kept[0] = True
+        return _best(times[kept], errors[kept], flowing.scale, "gcv", flowing.weight)
+
+    def _on_held_out(self, A: System, B: Tensor) -> StoppingTime:
+        """The best times at rows held out, by the flow of the others."""
+        matrix, _ = dense_float64(A)
+        n = len(matrix)
+        rows = held_out_rows(n, self.held_out, generator_from(self.seed))
+        train, out = (part.to(matrix.device) for part in rows)
+        weight = float(n) if self.total_weight is None else self.total_weight
+        rhs = right_hand_sides(B, n).to(matrix.device)
+        first = Flowing.of(Stored(matrix[train][:, train]), rhs[train], weight * len(train) / n)
+        cross, times = matrix[out][:, train], first.times()
+        del matrix
+        aims = rhs[out] / first.scale
+        values, along = first.spectrum.values.unsqueeze(1), cross @ first.spectrum.vectors
+        parts = (reached(values, first.rate(t), first.spectrum.cutoff) * first.parts for t in times)
+        missed = torch.stack([(along @ part - aims).square().sum(0) for part in parts])
+        best = _best(times, missed * n / (len(out) * weight), first.scale, "held_out", weight)
+        return replace(best, held_out=len(out))
+
+
+def told(stop: StoppingTime) -> str:
+    """What a report says of the times.
+
+    >>> t = torch.tensor([2.0])
+    >>> told(StoppingTime(t, 10.0, "gcv"))
+    't = 2 by generalised cross-validation, like a ridge of about 2.5'
+    """
+    rows = f"{stop.held_out:,} row{'s' * (stop.held_out != 1)} held out"
+    how = {"given": "as given", "gcv": "by generalised cross-validation", "held_out": f"by {rows}"}[stop.criterion]
+    t, alpha = (", ".join(f"{v:.3g}" for v in part.tolist()) for part in (stop.t, stop.equivalent_alpha))
+    return f"t = {t} {how}, like a ridge of about {alpha}"
+
+
+def _best(times: Tensor, errors: Tensor, scale: Tensor, criterion: str, weight: float) -> StoppingTime:
+    """The times of the least errors, of targets that were divided by a scale."""
+    t = times[errors.argmin(0)]
+    largest = torch.finfo(errors.dtype).max
+    return StoppingTime(t, weight, criterion, times, (errors * scale.reshape(1, -1).square()).clamp(max=largest))
