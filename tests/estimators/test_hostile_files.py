@@ -31,10 +31,12 @@ from mercer.cli.model import TableModel
 from mercer.core.errors import InputError, MercerError, ModelFileError
 from mercer.data.rows import ArrayRows
 from mercer.estimators.common.saved_params import PARAMS, PLACE
+from mercer.estimators.tabular.state import TABULAR
 from mercer.files import modelfile
 from mercer.files.persistence import _registry, read_model
 from mercer.kernels import Gaussian, Matern, Periodic, Precomputed, Spectrum, Subspace
 from mercer.processes import Gamma, LogNormal
+from mercer.stats.drift import PARAMS as DRIFT
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
@@ -359,11 +361,16 @@ def test_a_loaded_model_connects_to_nothing(saved, tmp_path, monkeypatch):
     load(tmp_path / "m").predict(ArrayRows(rows))
 
 
+OWN_RULES = {"TabularEstimator": TABULAR, "DriftDetector": DRIFT}
+"""Classes whose files have tables of their own for parameters."""
+
+
 def test_every_parameter_of_an_estimator_has_a_rule_for_files():
     for cls in _registry.values():
-        own = cls.__name__ == "TabularEstimator"  # a wrapper, whose fields `tabular.state.TABULAR` checks
-        names = set(cls._get_param_names()) if hasattr(cls, "_get_param_names") and not own else set()
-        assert names <= PARAMS.keys() | set(PLACE), cls
+        own = cls.__name__ in OWN_RULES
+        names = set(cls._get_param_names()) if hasattr(cls, "_get_param_names") else set()
+        known = OWN_RULES[cls.__name__].fields.keys() | {"estimator"} if own else PARAMS.keys()
+        assert names <= known | set(PLACE), cls
 
 
 def test_parameters_that_could_not_be_read_back_are_refused_when_saved(tmp_path):

@@ -8,7 +8,7 @@ ESTIMATORS = [
     KernelClassifier(),
     KernelClassifier("gaussian", loss="hinge", alpha=0.1, fit_intercept=True, tol=1e-9, max_iter=100),
     KernelClassifier("gaussian", loss="squared_hinge", alpha=0.5, class_weight="balanced"),
-    KernelClassifier("matern32", loss="squared", alpha="auto"),
+    KernelClassifier("matern32", loss="squared", alpha="loo"),
     KernelClassifier("gaussian", alpha=0.5, fit_intercept=True, solver="nystrom", n_landmarks=30, tol=1e-13),
     KernelRegressor("gaussian", loss="huber", alpha=0.3),
     KernelRegressor("gaussian", loss="quantile", alpha=0.1, fit_intercept=True, tol=1e-9),

@@ -91,7 +91,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KernelClassifier("gaussian", alpha=0.1).fit(X, y)
     >>> print(round(model.score(X, y), 2), model.predict_proba(X[:1]).round(2))
-    0.97 [[0.98 0.02 0.  ]]
+    0.97 [[0.98 0.01 0.  ]]
     """
 
     own_rules: ClassVar[Rules] = {
