@@ -12,6 +12,7 @@ from sklearn.base import clone
 import mercer
 from mercer import KernelRidge
 from mercer.core.errors import InputError, InputTypeError, ModelFileError
+from mercer.operators import Stored
 from mercer.rows import ArrayRows
 from mercer.solvers import (
     PCG,
@@ -43,10 +44,14 @@ OBJECTS = {
 }
 
 
+def ridge(name):
+    return 1.0 if RIDGE_SOLVERS[name].traits.ridge else 0.0
+
+
 @pytest.mark.parametrize("name", OBJECTS)
 def test_an_object_with_the_options_of_the_name_fits_the_same(name):
-    by_name = KernelRidge("gaussian", solver=name, alpha=1.0).fit(X, y)
-    model = KernelRidge("gaussian", solver=OBJECTS[name], alpha=1.0).fit(X, y)
+    by_name = KernelRidge("gaussian", solver=name, alpha=ridge(name)).fit(X, y)
+    model = KernelRidge("gaussian", solver=OBJECTS[name], alpha=ridge(name)).fit(X, y)
     assert model.solver_report_.solver == name
     assert np.array_equal(model.predict(X), by_name.predict(X))
 
@@ -64,7 +69,7 @@ def test_the_options_of_an_object_are_those_of_the_fit():
 @pytest.mark.parametrize("name", OBJECTS)
 def test_an_object_clones_as_itself_and_is_saved_by_name_and_fields(name, tmp_path):
     solver = OBJECTS[name]
-    model = KernelRidge("gaussian", solver=solver, alpha=1.0)
+    model = KernelRidge("gaussian", solver=solver, alpha=ridge(name))
     assert clone(model).solver is solver
     assert pickle.loads(pickle.dumps(model)).solver == solver
     assert name_of(solver) == name
@@ -149,3 +154,26 @@ def test_a_solver_of_ones_own_is_used_by_its_name_once_it_is_registered():
         assert np.allclose(half.fit(X, y).predict(X), KernelRidge("gaussian", alpha=0.5).fit(X, y).predict(X))
     finally:
         del RIDGE_SOLVERS["damped"]
+
+
+def test_momentum_reaches_the_same_solution_in_fewer_steps():
+    plain, fast = (
+        KernelRidge("gaussian", alpha=0.02, solver=GradientDescent(momentum=m, max_iter=20_000)).fit(X, y)
+        for m in (0.0, 0.9)
+    )
+    exact = KernelRidge("gaussian", alpha=0.02, solver="cholesky").fit(X, y).predict(X)
+    for model in (plain, fast):
+        assert model.solver_report_.converged
+        assert np.abs(model.predict(X) - exact).max() < 1e-4
+    assert fast.n_iter_ < 0.3 * plain.n_iter_
+    with pytest.raises(InputError, match="momentum=1"):
+        GradientDescent(momentum=1.0)
+
+
+def test_momentum_repeats_a_share_of_the_last_change():
+    A = torch.diag(torch.tensor([1.0, 0.3])).double()
+    b, c, before = torch.tensor([[1.0], [2.0]]).double(), torch.zeros(2, 1).double(), torch.zeros(2, 1).double()
+    for _ in range(5):
+        c, before = c + 0.7 * (b - A @ c) + 0.5 * (c - before), c
+    found = GradientDescent(max_iter=5, step=0.7, momentum=0.5, tol=1e-12).solve(Stored(A), b)
+    torch.testing.assert_close(found.value, c)

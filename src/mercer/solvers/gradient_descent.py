@@ -34,13 +34,13 @@ from mercer.solvers.traits import Traits
 class GradientDescent:
     r"""Approach (A + alpha I) X = B by gradient descent on the squared error in function space, from zero,
 
-    .. math:: c_{k+1} = c_k + \eta\, (b - (A + \alpha I)\, c_k), \qquad
+    .. math:: c_{k+1} = c_k + \eta\, (b - (A + \alpha I)\, c_k) + \mu\, (c_k - c_{k-1}), \qquad
               c_k = \frac{1 - (1 - \eta \lambda)^k}{\lambda}\, b \quad
-              \text{in each eigendirection of } A + \alpha I.
+              \text{in each eigendirection of } A + \alpha I \text{ for } \mu = 0.
 
     No inverse is formed, and the function stays in the span of the data. Directions of large eigenvalues are learned
-    first, so stopping after k steps acts like a ridge of about alpha + 1 / (eta k): with `validation`, that share of
-    the rows is held out and decides when. Their coefficients are zero, and the residual reported is of the others.
+    first, so stopping after k steps acts like a ridge of about alpha + (1 - mu) / (eta k): with `validation`, that
+    share of the rows is held out and decides when. Their coefficients are zero, and the residual reported is of the others.
 
     Parameters
     ----------
@@ -50,6 +50,9 @@ class GradientDescent:
         Relative residual at which to stop.
     step : float or None
         Eta; by default one over the largest eigenvalue.
+    momentum : float
+        Mu, at least 0 and below 1. The more of it, the faster directions of small eigenvalues are learned: about
+        1 / (1 - mu) times, until those of large ones swing.
     validation : float
         Share of rows to hold out, 0 for none.
     patience : int
@@ -61,7 +64,8 @@ class GradientDescent:
         the keyboard ends the descent with the best iterate so far.
 
     References: Yao, Rosasco and Caponnetto, *On early stopping in gradient descent learning*, 2007; Raskutti,
-    Wainwright and Yu, *Early stopping and non-parametric regression*, 2014.
+    Wainwright and Yu, *Early stopping and non-parametric regression*, 2014; Polyak, *Some methods of speeding up the
+    convergence of iteration methods*, 1964.
 
     >>> from mercer.testing.solvers import MatrixSystem
     >>> A = MatrixSystem(torch.diag(torch.tensor([1.0, 0.5])).double())
@@ -74,6 +78,7 @@ class GradientDescent:
     max_iter: int = 1000
     tol: float = 1e-6
     step: float | None = None
+    momentum: float = 0.0
     validation: float = 0.0
     patience: int = 20
     seed: int = 0
@@ -85,6 +90,8 @@ class GradientDescent:
         check_count("GradientDescent", "patience", self.patience)
         if self.step is not None and not self.step > 0:
             raise InputError(f"GradientDescent(step={self.step}): must be a number > 0, or None to choose.")
+        if not 0 <= self.momentum < 1:
+            raise InputError(f"GradientDescent(momentum={self.momentum}): must be a number >= 0 and < 1.")
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor = 0.0) -> Solution:
         """Descend for B (n,) or (n, t) with one alpha or one per column."""
@@ -116,11 +123,13 @@ class GradientDescent:
         self, products: Products, rhs: Tensor, alpha: float, step: float, train: Tensor, held_out: Tensor
     ) -> tuple[BestSoFar, int, str]:
         c, residual, taken = torch.zeros_like(rhs), rhs, 0
+        change = torch.zeros_like(rhs[train])
         best = BestSoFar(c)
         try:
             for taken in range(self.max_iter + 1):
                 if taken:
-                    c[train] += step * residual[train]
+                    change = self.momentum * change + step * residual[train]
+                    c[train] += change
                     residual = self._residual(products, rhs, alpha, c)
                 fit = largest_relative(residual[train], rhs[train])
                 error = relative_error(residual[held_out], rhs) if len(held_out) else fit
@@ -144,7 +153,7 @@ class GradientDescent:
     def _account(self, best: BestSoFar, alpha: float, step: float, ending: str, held_out: int) -> str:
         words = f"{best.step} steps of {step:.2g}"
         if best.step and ending != "arrived":
-            words += f", like a ridge of about {alpha + 1.0 / (step * best.step):.2g}"
+            words += f", like a ridge of about {alpha + (1.0 - self.momentum) / (step * best.step):.2g}"
         if held_out:
             words += f", validation error {best.error:.3g}" if best.step else f", {NO_GAIN}"
             words += f"; {held_out_words(held_out)}"
