@@ -20,6 +20,7 @@ from mercer.neural import (
     lazy_training,
     linearize,
     ntk_product,
+    two_layer,
 )
 from mercer.testing import check_kernel
 
@@ -188,3 +189,29 @@ def test_training_that_cannot_be_is_refused() -> None:
         lazy_training([4], X, X[:, 0], scaling="ntk")
     with pytest.raises(InputError, match="diverged at width 64: take more steps than 5"):
         lazy_training([64], X, X[:, 0], time=1e4, steps=5)
+
+
+def test_a_mean_field_layer_turns_to_the_directions_of_its_target_and_a_lazy_one_does_not() -> None:
+    rows = torch.randn(240, 8, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    U = torch.linalg.qr(torch.randn(8, 2, generator=torch.Generator().manual_seed(5), dtype=torch.float64))[0]
+    y = torch.tanh(2 * rows @ U[:, 0]) + 0.5 * (rows @ U[:, 0]) * (rows @ U[:, 1])
+    turned = U @ torch.tensor([[1.0, 2.0], [0.0, 3.0]]).double()  # only the span matters
+    result = two_layer(
+        rows[:160], y[:160], turned, width=100, time=40.0, steps=400, moments=4, test=(rows[160:], y[160:])
+    )
+    rich, lazy = result.last["mean_field"], result.last["lazy"]
+    assert [moment.time for moment in result.moments] == [0.0, 10.0, 20.0, 30.0, 40.0] * 2
+    for moment in (result.moments[0], result.moments[5]):  # before training
+        assert abs(moment.alignment - 2 / 8) < 0.1
+        assert moment.movement == 0.0
+    assert rich.alignment > 1.7 * lazy.alignment
+    assert rich.movement > 3 * lazy.movement
+    assert rich.test_error is not None
+    assert lazy.test_error is not None
+    assert rich.test_error < lazy.test_error
+    assert result.plot().get_ylabel().startswith("Share")
+    assert len(result.table) == 10
+    with pytest.raises(InputError, match="a row for each of the 8 columns"):
+        two_layer(rows, y, U.T)
+    with pytest.raises(InputError, match="diverged"):
+        two_layer(rows, y, U, time=4000.0, steps=20, moments=2)

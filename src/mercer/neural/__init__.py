@@ -5,12 +5,14 @@ from mercer.neural.last_layer import last_hidden, last_layer_regression
 from mercer.neural.lazy import LazyTraining, lazy_training
 from mercer.neural.linearized import Linearized, linearize
 from mercer.neural.tangent import EmpiricalNTK, empirical_ntk, ntk_product
+from mercer.neural.two_layer import TwoLayerTraining, two_layer
 
 __all__ = [
     "EmpiricalNTK",
     "GradientFlow",
     "LazyTraining",
     "Linearized",
+    "TwoLayerTraining",
     "empirical_ntk",
     "gradient_flow",
     "last_hidden",
@@ -18,4 +20,5 @@ __all__ = [
     "lazy_training",
     "linearize",
     "ntk_product",
+    "two_layer",
 ]

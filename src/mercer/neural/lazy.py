@@ -138,23 +138,35 @@ def lazy_training(
     True
     """
     x = as_points(X).values.detach().to(torch.float64)
+    targets = targets_of(y, x)
+    runs = (_run(TwoLayer(x.shape[1], w, activation, scaling, seed), x, targets, time, steps) for w in widths)
+    return LazyTraining(scaling, time, tuple(runs))
+
+
+def targets_of(y: Any, x: Tensor) -> Tensor:
+    """One number for each row, in float64."""
     targets = torch.as_tensor(y).detach().to(torch.float64)
     if targets.shape != (len(x),):
         raise InputError(f"y has shape {tuple(targets.shape)} but X has {len(x)} rows; one number for each is needed.")
-    runs = (_run(TwoLayer(x.shape[1], w, activation, scaling, seed), x, targets, time, steps) for w in widths)
-    return LazyTraining(scaling, time, tuple(runs))
+    return targets
+
+
+def descend(module: TwoLayer, x: Tensor, y: Tensor, length: float, steps: int) -> None:
+    """Steps of gradient descent on |f - y|^2 / n, each of that length in time that passes as fast at any width."""
+    params, speed = list(module.parameters()), len(module.b) / module.factor**2
+    for _ in range(steps):
+        grads = torch.autograd.grad((module(x) - y).square().mean(), params)
+        with torch.no_grad():
+            for p, grad in zip(params, grads, strict=True):
+                p.sub_(length * speed * grad)
 
 
 def _run(module: TwoLayer, x: Tensor, y: Tensor, time: float, steps: int) -> LazyRun:
     width, params = len(module.b), list(module.parameters())
     speed = width / module.factor**2
     first, start = empirical_ntk(module, x), [p.detach().clone() for p in params]
-    start_loss = float((module(x) - y).square().mean())
-    for _ in range(steps):
-        grads = torch.autograd.grad((module(x) - y).square().mean(), params)
-        with torch.no_grad():
-            for p, grad in zip(params, grads, strict=True):
-                p.sub_(time / steps * speed * grad)
+    start_loss = float((module(x).detach() - y).square().mean())
+    descend(module, x, y, time / steps, steps)
     outputs = module(x).detach()
     loss = float((outputs - y).square().mean())
     if not math.isfinite(loss) or loss > 10.0 * start_loss:

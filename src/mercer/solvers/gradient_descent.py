@@ -40,7 +40,8 @@ class GradientDescent:
 
     No inverse is formed, and the function stays in the span of the data. Directions of large eigenvalues are learned
     first, so stopping after k steps acts like a ridge of about alpha + (1 - mu) / (eta k): with `validation`, that
-    share of the rows is held out and decides when. Their coefficients are zero, and the residual reported is of the others.
+    share of the rows is held out and decides when. Their coefficients are zero, and the residual reported is of the
+    others.
 
     Parameters
     ----------
