@@ -88,7 +88,7 @@ def _by_angles(pair: Pair, phi: PiecewiseLinear, inputs: Variance, w: Any, b: An
     yield root_p * root_r * turn.cosine, None
     for layer in range(depth):
         size = root_p * root_r
-        slope = _mean_slope(phi, turn)
+        slope = mean_slope(phi, turn)
         value = size * (c * turn.sine + slope * turn.cosine)
         yield w * value + b if needed(b) else w * value, slope
         if layer == depth - 1:
@@ -105,7 +105,7 @@ def _by_angles(pair: Pair, phi: PiecewiseLinear, inputs: Variance, w: Any, b: An
         turn, root_p, root_r = turn_of(versine), next_p, next_r
 
 
-def _mean_slope(phi: PiecewiseLinear, turn: Turn) -> Any:
+def mean_slope(phi: PiecewiseLinear, turn: Turn) -> Any:
     """F', from the smaller one of t and pi - t where that is known."""
     if turn.opposite is None:
         return phi.mean_square - phi.kink * turn.angle

@@ -2,16 +2,26 @@
 
 from mercer.neural.flow import GradientFlow, gradient_flow
 from mercer.neural.last_layer import last_hidden, last_layer_regression
+from mercer.neural.layers import Activation, AveragePool, Conv, Dense, Flatten, LayerKernel, Residual
 from mercer.neural.lazy import LazyTraining, lazy_training
 from mercer.neural.linearized import Linearized, linearize
+from mercer.neural.monte_carlo import MonteCarloNNGP
 from mercer.neural.tangent import EmpiricalNTK, empirical_ntk, ntk_product
 from mercer.neural.two_layer import TwoLayerTraining, two_layer
 
 __all__ = [
+    "Activation",
+    "AveragePool",
+    "Conv",
+    "Dense",
     "EmpiricalNTK",
+    "Flatten",
     "GradientFlow",
+    "LayerKernel",
     "LazyTraining",
     "Linearized",
+    "MonteCarloNNGP",
+    "Residual",
     "TwoLayerTraining",
     "empirical_ntk",
     "gradient_flow",

@@ -118,7 +118,7 @@ class EmpiricalNTK(Kernel):
         return torch.cat([_jacobian(outputs, rows).square().sum((1, 2)) for rows in outputs.rows(x).split(step)])
 
     def _rows(self, points: Points) -> Tensor:
-        return _shaped(vectors(points), self.shape)
+        return shaped(vectors(points), self.shape)
 
     @property
     def properties(self) -> Properties:
@@ -128,10 +128,11 @@ class EmpiricalNTK(Kernel):
 def _inputs(X: Any, shape: tuple[int, ...] | None) -> Tensor:
     if isinstance(X, Tensor) and X.ndim != 2:
         return X
-    return _shaped(as_points(X).values, shape)
+    return shaped(as_points(X).values, shape)
 
 
-def _shaped(x: Tensor, shape: tuple[int, ...] | None) -> Tensor:
+def shaped(x: Tensor, shape: tuple[int, ...] | None) -> Tensor:
+    """Rows as a module takes them."""
     if shape is None:
         return x
     if x[0].numel() != torch.Size(shape).numel():
