@@ -109,7 +109,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         kernel: Any = "laplace",
         *,
         loss: Any = "logistic",
-        alpha: Any = 1.0,
+        alpha: Any = "auto",
         fit_intercept: bool = True,
         tune: bool | str = False,
         class_weight: Any = None,

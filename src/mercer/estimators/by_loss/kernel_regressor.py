@@ -115,7 +115,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         kernel: Any = "laplace",
         *,
         loss: Any = "squared",
-        alpha: Any = 1.0,
+        alpha: Any = "auto",
         quantiles: Any = 0.5,
         epsilon: float = 0.1,
         delta: float = 1.345,
