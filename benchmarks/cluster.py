@@ -91,7 +91,9 @@ def _warm_up() -> float:
 
 def _fit(options: dict[str, Any], client: Any, source: ArrayRows, new: np.ndarray) -> np.ndarray:
     landmarks = {} if options["solver"] == "random_features" else {"n_landmarks": N_LANDMARKS}
-    model = KernelRidge(Gaussian(3.0), alpha=1.0, n_features=N_LANDMARKS, client=client, **landmarks, **options)
+    model = KernelRidge(
+        Gaussian(3.0), fit_intercept=False, alpha=1.0, n_features=N_LANDMARKS, client=client, **landmarks, **options
+    )
     if landmarks:
         model.set_params(n_features=None)
     return model.fit(source).predict(new)

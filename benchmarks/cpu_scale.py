@@ -56,7 +56,13 @@ def _job(solver: str, out: Path) -> dict[str, float]:
 
 def pcg(data: Split) -> tuple[np.ndarray, dict[str, float]]:
     model = KernelRidge(
-        Matern(2.5, LENGTH_SCALE), alpha=ALPHA, solver="pcg", memory_budget=BUDGET, device="cpu", tol=1e-5
+        Matern(2.5, LENGTH_SCALE),
+        fit_intercept=False,
+        alpha=ALPHA,
+        solver="pcg",
+        memory_budget=BUDGET,
+        device="cpu",
+        tol=1e-5,
     )
     predicted = model.fit(data.X, data.y).predict(data.X_test)
     account = model.solver_report_

@@ -102,7 +102,9 @@ def chosen(data: Split, families: Sequence[str], rows: int) -> tuple[Kernel, flo
 
 def errors_of_path(data: Split, kernel: Kernel, alphas: np.ndarray) -> np.ndarray:
     """One solve for all alphas, each a column of targets; a loose tolerance will do."""
-    model = KernelRidge(kernel, alpha=alphas, solver="pcg", tol=1e-3, max_iter=100, device=DEVICE, dtype="float32")
+    model = KernelRidge(
+        kernel, fit_intercept=False, alpha=alphas, solver="pcg", tol=1e-3, max_iter=100, device=DEVICE, dtype="float32"
+    )
     predicted = quietly(model, data.X, repeated(data.y, len(alphas))).predict(data.X_test)
     return np.sqrt(np.mean((predicted - data.y_test[:, None]) ** 2, axis=0))
 
@@ -114,7 +116,9 @@ def chosen_nearby(data: Split, count: int) -> tuple[Kernel, float]:
         centre = data.X[np.random.default_rng(seed).integers(len(data.X))]
         near = np.argsort(((data.X - centre) ** 2).sum(1))[:count]
         inner = replace(data, X=data.X[near], y=data.y[near]).validation()
-        model = KernelRidge(Matern(1.5, scale), alpha=alpha, solver="cholesky", device=DEVICE).fit(inner.X, inner.y)
+        model = KernelRidge(Matern(1.5, scale), fit_intercept=False, alpha=alpha, solver="cholesky", device=DEVICE).fit(
+            inner.X, inner.y
+        )
         squares = inner.rmse(model.predict(inner.X_test)) ** 2
         errors[scale, alpha] = errors.get((scale, alpha), 0.0) + squares / 3
     scale, alpha = min(errors, key=lambda pair: errors[pair])
@@ -122,7 +126,9 @@ def chosen_nearby(data: Split, count: int) -> tuple[Kernel, float]:
 
 
 def full_fit(data: Split, kernel: Kernel, alpha: float, dtype: str, max_iter: int = 500) -> None:
-    model = KernelRidge(kernel, alpha=alpha, solver="pcg", tol=1e-6, max_iter=max_iter, device=DEVICE, dtype=dtype)
+    model = KernelRidge(
+        kernel, fit_intercept=False, alpha=alpha, solver="pcg", tol=1e-6, max_iter=max_iter, device=DEVICE, dtype=dtype
+    )
     fitted_line(data, "mercer pcg", model)
 
 
@@ -140,7 +146,14 @@ def landmarks(small: bool) -> None:
     for solver, m in (("nystrom", few), ("falkon", many), ("falkon", most)):
         options = {"tol": 1e-3, "max_iter": 50} if solver == "falkon" else {}
         model = KernelRidge(
-            kernel, alpha=alpha, solver=solver, n_landmarks=m, device=DEVICE, dtype="float32", **options
+            kernel,
+            fit_intercept=False,
+            alpha=alpha,
+            solver=solver,
+            n_landmarks=m,
+            device=DEVICE,
+            dtype="float32",
+            **options,
         )
         fitted_line(data, f"mercer {solver}, m = {m:,}", model)
     report(data, variational_process(data, 3.0 if small else 10.0, DEVICE))
@@ -166,7 +179,15 @@ def chosen_on_landmarks(data: Split, m: int) -> tuple[Kernel, float]:
     for scales in FLIGHTS:
         kernel = Laplace(scales, metric="l1")
         model = KernelRidge(
-            kernel, alpha=alphas, solver="falkon", n_landmarks=m, tol=1e-2, max_iter=20, device=DEVICE, dtype="float32"
+            kernel,
+            fit_intercept=False,
+            alpha=alphas,
+            solver="falkon",
+            n_landmarks=m,
+            tol=1e-2,
+            max_iter=20,
+            device=DEVICE,
+            dtype="float32",
         )
         predicted = quietly(model, data.X, repeated(data.y, len(alphas))).predict(data.X_test)
         errors = np.sqrt(np.mean((predicted - data.y_test[:, None]) ** 2, axis=0))
@@ -192,7 +213,9 @@ def mnist(small: bool) -> None:
     kernel = Gaussian(0.45)
     solvers = {"pcg": {"tol": 1e-3}, "eigenpro": {"alpha": 0.0, "max_iter": 20}, "cholesky": {}}
     for solver, options in solvers.items():
-        model = KernelRidge(kernel, solver=solver, device=DEVICE, random_state=0, **{"alpha": 1e-3} | options)
+        model = KernelRidge(
+            kernel, fit_intercept=False, solver=solver, device=DEVICE, random_state=0, **{"alpha": 1e-3} | options
+        )
         times = []
         for rows in (1500, len(X)):  # the first use compiles the loops
             started = time.perf_counter()

@@ -27,7 +27,8 @@ def _fit_predict(kernel: str) -> Row:
     """Predictions at as many new rows as there are training rows."""
     X, y = _data(16_000, 10)
     X, X_new, y = X[:8_000], X[8_000:], y[:8_000]
-    ours = KernelRidge(Gaussian.from_gamma(0.1) if kernel == "rbf" else Laplace(10.0, metric="l1"), alpha=0.1)
+    own = Gaussian.from_gamma(0.1) if kernel == "rbf" else Laplace(10.0, metric="l1")
+    ours = KernelRidge(own, alpha=0.1, fit_intercept=False)
     theirs = SklearnKernelRidge(alpha=0.1, kernel=kernel, gamma=0.1)
     difference = np.abs(ours.fit(X, y).predict(X_new) - theirs.fit(X, y).predict(X_new)).max()
     assert difference < 1e-8, difference
@@ -45,7 +46,7 @@ def _fit_predict(kernel: str) -> Row:
 def _alpha_path() -> Row:
     X, y = _data(3_000, 10)
     alphas = np.geomspace(1e-6, 1e2, 30)
-    ours = KernelRidge(Gaussian.from_gamma(0.1), alpha="loo", alphas=alphas)
+    ours = KernelRidge(Gaussian.from_gamma(0.1), alpha="loo", alphas=alphas, fit_intercept=False)
     theirs = GridSearchCV(SklearnKernelRidge(kernel="rbf", gamma=0.1), {"alpha": alphas}, cv=5)
 
     def search() -> None:
