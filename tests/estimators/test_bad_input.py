@@ -93,7 +93,7 @@ def test_what_does_not_belong_to_the_rows_is_an_error_of_ours():
         KernelRidge().fit(X, y[:-1])
     with pytest.raises(InputError, match="sample_weight.shape == .3,., expected .12,."):
         KernelRidge().fit(X, y, np.ones(3))
-    with pytest.raises(InputError, match="y: could not convert string to float: 'a'"):
+    with pytest.raises(InputError, match="y contains text .'a'.* use KernelClassifier"):
         KernelRidge().fit(X, ["a"] * len(y))
     with pytest.raises(InputError, match="X has 1 features, but KernelRidge is expecting 3 features"):
         KernelRidge().fit(X, y).predict(X[:, :1])
@@ -284,7 +284,7 @@ def test_targets_beyond_1e154_are_reported_and_fitted_without_foreign_warnings()
         one, other = (float(str(model.report()).split("  error")[1].split()[0]) for model in (small, huge))
         assert other / 1e200 == pytest.approx(one, rel=1e-3)
         assert huge.score(X, y * 1e200) == pytest.approx(small.score(X, y))
-        KernelRegressor("laplace", loss="quantile").fit(X, y * 1e200)
+        KernelRegressor("laplace", loss="quantile", alpha=1.0).fit(X, y * 1e200)
 
 
 def test_probabilities_know_no_unit_of_weights():
@@ -294,3 +294,12 @@ def test_probabilities_know_no_unit_of_weights():
     )
     assert np.isfinite(many.predict_proba(X)).all()
     assert np.isfinite(one.predict_proba(X)).all()
+
+
+def test_the_only_row_cannot_be_left_out_beside_an_intercept():
+    model = KernelRidge(Gaussian(1.0), alpha=1.0).fit(X[:1], y[:1])
+    with pytest.raises(InputError, match="at least two rows"):
+        _ = model.loo_predictions_
+    assert "1 rows" in str(model.report())
+    plain = KernelRidge(Gaussian(1.0), alpha=1.0, fit_intercept=False).fit(X[:1], y[:1])
+    np.testing.assert_array_equal(plain.loo_predictions_, [0.0])

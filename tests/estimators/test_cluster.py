@@ -242,7 +242,7 @@ def test_a_fit_on_a_cluster_goes_on_from_its_checkpoint(client, tmp_path, monkey
         return plan
 
     with monkeypatch.context() as patch:
-        patch.setattr("mercer.estimators.ridge.kernel_ridge.plan_source", planned)
+        patch.setattr("mercer.estimators.ridge.alpha.plan_source", planned)
         with pytest.raises(InputError, match="gone"):
             model.fit(Vanishing(sign))
     sign.unlink()

@@ -123,7 +123,7 @@ def test_an_interrupted_partial_fit_leaves_what_was_fitted(options, monkeypatch)
 
 def test_partial_fit_does_not_continue_a_fit_by_another_solver():
     model = KernelRidge(Gaussian(1.0)).fit(X, y).set_params(solver="nystrom")
-    with pytest.raises(InputError, match="cannot continue a fit by solver='cholesky'"):
+    with pytest.raises(InputError, match="cannot continue a fit by solver='eigh'"):
         model.partial_fit(X, y)
 
 

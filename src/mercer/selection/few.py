@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from mercer.core.errors import InputError
 from mercer.selection.alpha import AlphaPath, best_alpha, check_path, entries_at_once, get_criterion
 from mercer.solvers.nystrom import NystromSpectrum
 from mercer.solvers.row_blocks import Block, total
@@ -74,6 +75,8 @@ class _Centre(NamedTuple):
         means, basis = spectrum.equations.means, spectrum.basis
         if means is None:
             return cls(basis.new_zeros(basis.shape[1]), basis.new_zeros(spectrum.sums.cross.shape[1]), 0.0)
+        if not means.weight > 0:
+            raise InputError("There are no rows with weight to learn from.")
         return cls(basis.T @ means.features, means.targets, 1.0 / means.weight)
 
 

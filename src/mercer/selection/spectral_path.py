@@ -64,7 +64,7 @@ class Spectral:
             half = means - 0.5 * (u @ means) * u
             A = A - torch.outer(u, half) - torch.outer(half, u)
         values, vectors = eigh(A)
-        kept = values > ZERO * values[-1]
+        kept = values > ZERO * values[-1:]
         values, vectors = values[kept], vectors[:, kept]
         return cls(vectors * values.sqrt() / s.unsqueeze(1), vectors.square(), values, w, intercept)
 
@@ -76,7 +76,7 @@ class Spectral:
             B = B - (w @ B) / w.sum()
         scaled = w.sqrt().unsqueeze(1) * B
         values, turn = eigh(scaled.T @ scaled)
-        kept = values > ZERO * values[-1]
+        kept = values > ZERO * values[-1:]
         values, turn = values[kept], turn[:, kept]
         return cls(B @ turn, (scaled @ turn).square() / values, values, w, intercept, turn)
 

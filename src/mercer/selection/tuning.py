@@ -271,9 +271,10 @@ def decided(whole: Objective, search: Search) -> tuple[str, tuple[float, ...], d
     share = weights / weights.sum()
     means = errors @ share
     best = int(np.argmin(means))
-    change = errors - errors[best]
-    spread = np.sqrt(((change - (means - means[best])[:, None]) ** 2 * share) @ share)
-    near = means - means[best] <= CLEAR * spread
+    with np.errstate(invalid="ignore"):  # where there is no fit errors are infinite, and no candidate is near the best
+        change = errors - errors[best]
+        spread = np.sqrt(((change - (means - means[best])[:, None]) ** 2 * share) @ share)
+        near = means - means[best] <= CLEAR * spread
     return CANDIDATES[int(np.argmax(near))], tuple(map(float, means)), found if split else None
 
 

@@ -68,6 +68,14 @@ def pinv(matrix: Tensor, what: str = KERNEL_MATRIX, rtol: float | None = None) -
         return result
 
 
+def left_singular(matrix: Tensor, what: str) -> tuple[Tensor, Tensor]:
+    """The left singular vectors and the singular values of any matrix, in falling order."""
+    check_decomposable(matrix, what)
+    with _explained(matrix, what):
+        vectors, values, _ = torch.linalg.svd(matrix, full_matrices=False)
+    return vectors, _finite(values, what)
+
+
 def solve(matrix: Tensor, B: Tensor, what: str) -> Tensor:
     """The inverse of any square matrices times B."""
     check_decomposable(matrix, what)

@@ -30,6 +30,7 @@ from mercer.solvers.few_span import FewSpan
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Known, Objective
+from mercer.solvers.scaling import powers_of_two
 
 PATH_ROWS, FEW_PATH_ROWS = 2000, 20_000
 """Different rows on which alphas are compared, at most, with a coefficient for each row or on landmarks."""
@@ -157,10 +158,12 @@ def _scale(plan: LossPlan, data: Sample) -> float:
     """The scale of alpha: that of targets where the loss has their units."""
     if plan.classes is not None or not plan.settings.kinked:
         return 1.0
-    if data.weights is None:
-        return float(data.targets.std(correction=0))
-    w, y = data.weights / data.weights.sum(), data.targets[:, 0]
-    return float((w @ (y - w @ y).square()).sqrt())
+    y = data.targets[:, 0]
+    unit = powers_of_two(y.unsqueeze(1))  # squares of what is beyond 1e154 are no numbers
+    y = y / unit
+    w = torch.ones_like(y) if data.weights is None else data.weights
+    w = w / w.sum()
+    return float((w @ (y - w @ y).square()).sqrt() * unit)
 
 
 def _crossings(plan: LossPlan, minima: list[Minimum], scale: float) -> int:

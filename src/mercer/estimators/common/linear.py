@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.data.sample import Sample
+from mercer.solvers.decompose import left_singular
 
 RIDGES = 10.0 ** np.arange(-6.0, 4.5, 0.5)
 """Ridges in units of the number of rows, of standardised columns."""
@@ -42,7 +43,7 @@ def linear_left_out(sample: Sample) -> Tensor | None:
     Y = sample.targets.cpu().numpy() / unit
     Z, mean = _standardised(X, w), np.average(Y, axis=0, weights=w)
     root = np.sqrt(w)[:, None]
-    U, s, _ = np.linalg.svd(root * Z, full_matrices=False)
+    U, s = (t.numpy() for t in left_singular(torch.from_numpy(root * Z), "The table of features"))
     inside = U.T @ (root * (Y - mean))
     best, found = np.full(Y.shape[1], np.inf), np.tile(mean, (len(Y), 1))
     for ridge in RIDGES * w.sum():

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values
+from mercer.core.errors import InputError
 from mercer.core.memory import require, resolve_budget
 from mercer.core.results import Solution
 from mercer.estimators.ridge.fit import RidgeFit
@@ -26,6 +27,9 @@ def with_left_out(fit: RidgeFit) -> RidgeFit:
     if fit.loo is not None:
         return fit
     sample = fit.all_rows("leave-one-out")
+    alone = sample.positive()[0]
+    if fit.plan.settings.fit_intercept and len(alone) == 1 and (alone.weights is None or float(alone.weights[0]) <= 1):
+        raise InputError("Leave-one-out needs at least two rows: without the only one nothing is left.")
     found = left_out_predictions(fit) if fit.plan.traits.sums_of == OWN_FEATURES else _factorised(fit)
     return replace(fit, loo=with_idle(fit, sample, found))
 

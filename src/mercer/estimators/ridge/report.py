@@ -75,6 +75,8 @@ def _left_out(fit: RidgeFit, sample: Sample, which: str) -> LeftOutPredictions |
     """Predictions for rows left out: of the fit itself, else of one with its kernel and alpha to these rows alone."""
     if fit.order is None and fit.left_out is not None and not which:
         return fit.left_out
+    if len(sample) < 2:
+        return None
     own = not which and not fit.plan.traits.stops_early
     try:
         out = with_left_out(fit if own else _refitted(fit, sample)).loo
