@@ -23,7 +23,6 @@ from mercer.solvers.dials import (
     FLOW_SMALLEST,
     FLOW_TIMES,
 )
-from mercer.solvers.early_stopping import held_out_rows
 from mercer.solvers.eigh import Eigh, Spectrum
 from mercer.solvers.registry import register
 from mercer.solvers.system import System, dense_float64, near_one, right_hand_sides
@@ -76,7 +75,7 @@ class StoppingTime:
         The times that were tried, (T,), and for each and each target the mean squared error on rows held out or the
         error of generalised cross-validation, (T, k).
     held_out : int
-        Rows held out.
+        Rows held out, part after part.
     """
 
     t: Tensor
@@ -180,12 +179,13 @@ class Flow:
     t : float or None
         The time at which to stop, which may be infinite. None chooses one for each target.
     stop : str
-        What chooses it: "held_out", the least error on rows held out of a first fit, after which all rows are fitted up
-        to that time; "gcv", generalised cross-validation of the fit to all rows. "auto" holds rows out from 50 rows on.
-    held_out : float
-        The share of rows that is held out.
+        What chooses it: "held_out", the least error on rows held out, each once, of fits to the other parts, after
+        which all rows are fitted up to that time; "gcv", generalised cross-validation of the fit to all rows, which
+        costs nothing more. "auto" holds rows out from 50 rows on.
+    folds : int
+        The number of parts that are held out.
     seed : int
-        Of the rows held out.
+        Of the parts.
 
     References
     ----------
@@ -200,11 +200,11 @@ class Flow:
     tensor([1., 2.], dtype=torch.float64)
     """
 
-    traits: ClassVar[Traits] = Traits(matrices=4.5, stops_early=True, path=False, ridge=False)
+    traits: ClassVar[Traits] = Traits(matrices=5.5, stops_early=True, path=False, ridge=False)
 
     t: float | None = None
     stop: str = "auto"
-    held_out: float = 0.2
+    folds: int = 5
     seed: int = 0
     total_weight: float | None = field(default=None, repr=False, compare=False)
 
@@ -213,8 +213,8 @@ class Flow:
             checked_time(self.t)
         if self.stop not in STOPS:
             raise InputError(f"Flow(stop={self.stop!r}): choose one of {', '.join(map(repr, STOPS))}.")
-        if not 0 < self.held_out < 1:
-            raise InputError(f"Flow(held_out={self.held_out!r}): a share of the rows is a number > 0 and < 1.")
+        if self.folds < 2:
+            raise InputError(f"Flow(folds={self.folds!r}): give two parts at least.")
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor = 0.0) -> FlowSolution:
         """Follow the flow for B (n,) or (n, t) up to its time; alpha is zero."""
@@ -223,8 +223,8 @@ class Flow:
             raise InputError(f"alpha={alpha}: gradient flow has no ridge, its time takes the place of alpha. Give 0.")
         n = A.shape[0]
         holds_out = self.stop == "held_out" or (self.stop == "auto" and n >= FLOW_HELD_OUT_FROM)
-        tried = self._on_held_out(A, B) if self.t is None and holds_out else None
         flowing = Flowing.of(A, B, self.total_weight)
+        tried = self._on_held_out(A, flowing) if self.t is None and holds_out else None
         stop = self._stopped(flowing, tried)
         residual = flowing.residual(stop.t)
         return FlowSolution(
@@ -250,23 +250,24 @@ class Flow:
         kept[0] = True
         return _best(times[kept], errors[kept], flowing.scale, "gcv", flowing.weight)
 
-    def _on_held_out(self, A: System, B: Tensor) -> StoppingTime:
-        """The best times at rows held out, by the flow of the others."""
-        matrix, _ = dense_float64(A)
-        n = len(matrix)
-        rows = held_out_rows(n, self.held_out, generator_from(self.seed))
-        train, out = (part.to(matrix.device) for part in rows)
-        weight = float(n) if self.total_weight is None else self.total_weight
-        rhs = right_hand_sides(B, n).to(matrix.device)
-        first = Flowing.of(Stored(matrix[train][:, train]), rhs[train], weight * len(train) / n)
-        cross, times = matrix[out][:, train], first.times()
-        del matrix
-        aims = rhs[out] / first.scale
-        values, along = first.spectrum.values.unsqueeze(1), cross @ first.spectrum.vectors
-        parts = (reached(values, first.rate(t), first.spectrum.cutoff) * first.parts for t in times)
-        missed = torch.stack([(along @ part - aims).square().sum(0) for part in parts])
-        best = _best(times, missed * n / (len(out) * weight), first.scale, "held_out", weight)
-        return replace(best, held_out=len(out))
+    def _on_held_out(self, A: System, flowing: Flowing) -> StoppingTime:
+        """The best times at rows held out, part after part, by the flow of the others."""
+        matrix, n = dense_float64(A)[0], len(flowing.rhs)
+        if n < 2:
+            raise InputError("Flow(stop='held_out') needs two rows at least: use stop='gcv' or give t.")
+        times, missed = flowing.times(), torch.zeros(())
+        for out in torch.randperm(n, generator=generator_from(self.seed)).chunk(self.folds):
+            train = torch.ones(n, dtype=torch.bool)
+            train[out] = False
+            train, out = train.to(matrix.device), out.to(matrix.device)
+            part = Flowing.of(Stored(matrix[train][:, train]), flowing.rhs[train], flowing.weight * (1 - len(out) / n))
+            spectrum, along = part.spectrum, matrix[out][:, train] @ part.spectrum.vectors
+            learned = (reached(spectrum.values.unsqueeze(1), part.rate(t), spectrum.cutoff) for t in times)
+            aims = flowing.rhs[out] / part.scale
+            errors = [(along @ (share * part.parts) - aims).square().sum(0) for share in learned]
+            missed = missed.to(aims) + torch.stack(errors) * part.scale.reshape(1, -1).square()
+        best = _best(times, missed / flowing.weight, flowing.scale, "held_out", flowing.weight)
+        return replace(best, held_out=n)
 
 
 def told(stop: StoppingTime) -> str:
@@ -276,7 +277,7 @@ def told(stop: StoppingTime) -> str:
     >>> told(StoppingTime(t, 10.0, "gcv"))
     't = 2 by generalised cross-validation, like a ridge of about 2.5'
     """
-    rows = f"{stop.held_out:,} row{'s' * (stop.held_out != 1)} held out"
+    rows = f"{stop.held_out:,} rows held out in parts"
     how = {"given": "as given", "gcv": "by generalised cross-validation", "held_out": f"by {rows}"}[stop.criterion]
     t, alpha = (", ".join(f"{v:.3g}" for v in part.tolist()) for part in (stop.t, stop.equivalent_alpha))
     return f"t = {t} {how}, like a ridge of about {alpha}"
