@@ -75,6 +75,7 @@ def some_of(sample: Sample, most: int | None = None, some: int | None = None) ->
     return some_rows(data, order), f" of a fit to {some:,} of {len(data):,} rows"
 
 
+@np.errstate(over="ignore")  # predictions that are far off tiny targets: their R2 is minus infinity
 def regression_account(
     sample: Sample, left_out: LeftOutPredictions | None, *, intercept: bool = True, given: bool = False
 ) -> Account:
