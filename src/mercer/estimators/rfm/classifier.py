@@ -34,8 +34,10 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
     ----------
     class_weight : dict, str or None
         None, a dictionary of weights by class, or "balanced".
-    kernel, alpha, matrix, max_iter, n_folds, n_learn, solver, n_landmarks, landmarks, device, dtype, memory_budget, \
-random_state, verbose : as in `RFMRegressor`.
+    kernel, alpha, matrix, max_iter, n_folds, n_learn, solver, n_landmarks, landmarks : as in `RFMRegressor`
+        The machine and its fits.
+    device, dtype, memory_budget, random_state, verbose : as in `RFMRegressor`
+        Where and how it is fitted.
 
     Attributes
     ----------
