@@ -146,7 +146,8 @@ def change_array(file: File, rng: Rng) -> str:
     name, how = str(rng.choice(list(arrays))), str(rng.choice(list(ARRAYS)))
     arrays[name] = ARRAYS[how](arrays[name], rng).contiguous().clone()
     if rng.random() < 0.05:
-        arrays["x" if rng.random() < 0.5 else str(rng.choice(list(arrays)))] = arrays.pop(name)
+        other = "x" if rng.random() < 0.5 else str(rng.choice(list(arrays)))
+        arrays[other] = arrays.pop(name)
     document["arrays"] = {key: [DTYPES[a.dtype], list(a.shape)] for key, a in arrays.items()}
     return f"array {name!r} {how}"
 
