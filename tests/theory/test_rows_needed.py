@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mercer import KernelRidge
 from mercer.core.errors import InputError
 from mercer.kernels import Gaussian, Laplace, Linear
 from mercer.theory import (
@@ -13,6 +14,7 @@ from mercer.theory import (
     exact_risk,
     krr_risk,
     minimax_rate,
+    project_degree,
     universality,
 )
 
@@ -106,3 +108,14 @@ def test_data_behave_like_gaussian_features():
     found = universality(Laplace(3.0), X, X[:, 0] + X[:, 1] * X[:, 2], n=[60, 120], alpha=1.0, repeats=20)
     assert (np.abs(found.difference) < 0.06).all()
     assert np.allclose(found.gaussian.mean(1), found.expected, rtol=0.05)
+
+
+def test_pictures_show_the_target_and_the_part_of_a_degree():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (200, 1))
+    found = KernelRidge("gaussian").fit(X, np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=200)).samples_needed(0.31)
+    ax = found.plot()
+    assert any(np.allclose(line.get_ydata(), 0.31) for line in ax.lines)
+    assert "target" in [text.get_text() for text in ax.get_legend().get_texts()]
+    line = project_degree(lambda Z: Z[:, 0], 1, 5, draws=2000, random_state=0).plot().lines[0]
+    np.testing.assert_allclose(line.get_ydata(), np.cos(line.get_xdata()), atol=0.1)

@@ -8,7 +8,7 @@ from mercer.plots.alpha import alpha_path
 from mercer.plots.classification import decision_regions, reliability
 from mercer.plots.components import components_1d
 from mercer.plots.coordinates import coordinates
-from mercer.plots.degrees import degree_spectrum
+from mercer.plots.degrees import degree_part, degree_spectrum
 from mercer.plots.function import fit_1d
 from mercer.plots.gaussian_process import feature_relevance, interval_coverage, process_1d
 from mercer.plots.learning_curve import learning_curve_plot
@@ -25,6 +25,7 @@ __all__ = [
     "components_1d",
     "coordinates",
     "decision_regions",
+    "degree_part",
     "degree_spectrum",
     "feature_relevance",
     "fit_1d",

@@ -12,7 +12,7 @@ from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.plots.canvas import numbers
-from mercer.plots.degrees import degree_spectrum
+from mercer.plots.degrees import degree_part, degree_spectrum
 from mercer.theory.harmonics import check_sphere, legendre, sphere_harmonics_dimension
 from mercer.theory.sphere import SphereSpectrum, sphere_spectrum
 
@@ -125,6 +125,13 @@ class DegreeProjection:
         """The standard error of the values at X: it falls like one over the root of the number of draws."""
         terms = self._terms(X)
         return np.asarray(terms.std(1, ddof=1) / np.sqrt(terms.shape[1]))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the part along the great circle through the first two axes, within two standard errors. Returns axes."""
+        angle = np.linspace(0.0, 2.0 * np.pi, 181)
+        circle = np.zeros((len(angle), self.points.shape[1]))
+        circle[:, 0], circle[:, 1] = np.cos(angle), np.sin(angle)
+        return degree_part(angle, self(circle), self.standard_error(circle), self.degree, ax=ax)
 
     def _terms(self, X: Any) -> np.ndarray:
         X = numbers(X, "X")
