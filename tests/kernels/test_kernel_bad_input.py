@@ -282,3 +282,9 @@ def test_a_kernel_without_a_formula_says_so():
 def test_unknown_attributes_are_attribute_errors():
     with pytest.raises(AttributeError, match="Gaussian has no attribute 'gamma'"):
         _ = Gaussian().gamma
+
+
+def test_orders_that_lose_digits_are_refused() -> None:
+    assert Matern(1e6)([[0.0], [1.0]])[0, 1] == pytest.approx(np.exp(-0.5), rel=1e-6)
+    with pytest.raises(InputError, match=r"orders above 1e\+06 lose digits"):
+        Matern(2.0**63)

@@ -15,6 +15,9 @@ from mercer.kernels.registry import register
 from mercer.kernels.spectral import SpectralMeasure, gaussian_mixture
 from mercer.kernels.stationary import stationary_properties
 
+LARGEST_ORDER = 1e6
+"""Up to here the Bessel form is accurate: at 1e8 its error beside the Gaussian is above that of taking the Gaussian."""
+
 
 @register(
     names={
@@ -48,6 +51,14 @@ class Matern(Kernel):
 
     nu: float = parameter(1.5, infinite=True, tunable=False)
     length_scale: Any = length_scale()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if LARGEST_ORDER < self.nu < math.inf:
+            raise InputError(
+                f"Matern(nu={self.nu!r}): orders above {LARGEST_ORDER:g} lose digits; the kernel is then the Gaussian "
+                "to six of them: use nu=math.inf."
+            )
 
     def of(self, pair: Pair) -> Any:
         if math.isinf(self.nu):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.errors import MemoryBudgetError
+from mercer.core.errors import MemoryBudgetError, NotPositiveDefiniteError
 from mercer.core.report import Report, make_report
 from mercer.data.sample import Sample
 from mercer.estimators.common.account import (
@@ -80,7 +80,7 @@ def _left_out(fit: RidgeFit, sample: Sample, which: str) -> LeftOutPredictions |
     own = not which and not fit.plan.traits.stops_early
     try:
         out = with_left_out(fit if own else _refitted(fit, sample)).loo
-    except MemoryBudgetError:
+    except (MemoryBudgetError, NotPositiveDefiniteError):  # a matrix that no fit has seen can come from a file alone
         return None
     which += "" if fit.stop is None else ", of the ridge like it"
     assert out is not None
