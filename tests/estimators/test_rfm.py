@@ -204,3 +204,10 @@ def test_what_cannot_be_is_refused() -> None:
 @parametrize_with_checks([RFMRegressor(max_iter=1, n_folds=2), RFMClassifier(max_iter=1, n_folds=2)])
 def test_every_scikit_learn_check_passes(estimator, check) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize("landmarks", [[1.0, 2.0], np.zeros((4, 2))])
+def test_landmarks_of_other_columns_are_refused(landmarks):
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(InputError, match=r"expected \(m, 3\), the columns of X"):
+        RFMRegressor("laplace", landmarks=landmarks, max_iter=1, n_folds=2).fit(rows, rows[:, 0])

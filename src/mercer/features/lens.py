@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.errors import InputError
 from mercer.kernels.pair import vectors
 from mercer.solvers.decompose import eigh
 
@@ -57,6 +58,9 @@ class Lens:
 
     def rows(self, x: Tensor) -> Tensor:
         """What rows look like through the lens, in float64."""
+        d = len(self.centre)
+        if x.ndim != 2 or x.shape[1] != d:
+            raise InputError(f"Points or landmarks have shape {tuple(x.shape)}; expected (m, {d}), the columns of X.")
         scaled = (x.to(self.root) - self.centre) / self.spread
         return scaled * self.root if self.root.ndim == 1 else scaled @ self.root
 
