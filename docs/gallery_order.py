@@ -28,6 +28,7 @@ ORDER = [
     "spectral_bias",
     "wide_networks",
     "lazy_and_rich",
+    "which_features_matter",
     "two_samples",
     "my_sampler",
     "thin_a_chain",
