@@ -37,3 +37,10 @@ def test_a_linear_kernel_has_the_components_of_pca(tmp_path) -> None:
     np.testing.assert_allclose(again.transform(X), model.transform(X), atol=1e-10)
     with pytest.raises(AttributeError, match="few features"):
         _ = KernelPCA(2, Gaussian(2.0)).fit(X).components_
+
+
+def test_data_far_from_zero_keep_their_digits_and_files_too(tmp_path) -> None:
+    near, far = KernelPCA(3, Linear()).fit(X), KernelPCA(3, Linear()).fit(X + 1e6)
+    np.testing.assert_allclose(far.transform(X + 1e6), near.transform(X), atol=1e-7)
+    far.save(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "model.safetensors").transform(X + 1e6), far.transform(X + 1e6))

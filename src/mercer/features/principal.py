@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -35,11 +34,11 @@ class KernelProjection:
     Attributes
     ----------
     kernel, points : Kernel, str or callable and Points
-        K and the z_i.
+        The kernel and the z_i.
     coef, shift : Tensor
-        C, of shape (m, q), and b, of shape (q,), in float64.
-    directions : Tensor or None
-        The f_s in the features of the kernel, (p, q), where they are known.
+        The c, of shape (m, q), and b, of shape (q,), in float64.
+    features, directions : ExplicitFeatures or None and Tensor or None
+        The features of the kernel less those of the origin, and the f_s in them, (p, q): the way to the coordinates.
     """
 
     kernel: Kernel
@@ -48,6 +47,7 @@ class KernelProjection:
     shift: Tensor
     device: torch.device | None = None
     memory_budget: Any = None
+    features: ExplicitFeatures | None = None
     directions: Tensor | None = None
 
     def __post_init__(self) -> None:
@@ -62,21 +62,10 @@ class KernelProjection:
     def n_features(self) -> int:
         return len(self.shift)
 
-    @cached_property
-    def explicit(self) -> tuple[ExplicitFeatures, Tensor] | None:
-        """The features of a kernel that has fewer than there are points, and the directions in them, (p, q)."""
-        features = ExplicitFeatures.of(self.kernel, self.points, len(self.points) - 1)
-        if features is None:
-            return None
-        if self.directions is not None:
-            return features, self.directions
-        return features, sum_of_parts(features, self.points, self.coef)
-
     def __call__(self, points: Points) -> Tensor:
         """The coordinates (n, q) in float64; products run tile by tile and never store k(x, z)."""
-        if self.explicit is not None:
-            features, directions = self.explicit
-            return FeatureRows(features, points, self.device).matmul(directions).sub_(self.shift.to(self.device))
+        if self.features is not None and self.directions is not None:
+            return FeatureRows(self.features, points, self.device).matmul(self.directions)
         place = {"device": self.device, "memory_budget": self.memory_budget, "dtype": torch.float64}
         operator = gram(self.kernel, points, self.points, **place)
         return operator.matmul(self.coef.to(operator.device)).sub_(self.shift.to(operator.device))
@@ -227,9 +216,10 @@ def principal_subspace_of_features(
     origin = torch.zeros(p, dtype=torch.float64, device=rows.device)
     if center:
         origin = torch.stack([part.sum(0) for part in rows.parts()]).sum(0) / n
-    products = origin.new_zeros(p, p)
+    around = replace(features, shift=origin if center else None)
+    rows, products = FeatureRows(around, X, device), origin.new_zeros(p, p)
     for part in rows.parts():
-        add_gram(products, part - origin)
+        add_gram(products, part)
     products = (products + products.T) / 2
     values, vectors = eigh(products, "The covariance of the features")
     values, vectors = values.flip(0).clamp(min=0.0), vectors.flip(1)
@@ -241,23 +231,18 @@ def principal_subspace_of_features(
     here = min(wanted, p)
     values = torch.where(torch.arange(p, device=values.device) < kept, values, 0.0)[:here]
     vectors = vectors[:, :here] * (values > 0)
-    coordinates = rows.matmul(vectors) - origin @ vectors
+    coordinates = rows.matmul(vectors)
     signs = _signs(coordinates)
     padding = (0, wanted - here)
     values, coordinates, vectors = (pad(t, padding) for t in (values, coordinates * signs, vectors * signs))
     coef = coordinates * torch.where(values > 0, 1.0 / values, 0.0)
-    projection = KernelProjection(features.kernel, X, coef, origin @ vectors, device, directions=vectors)
+    projection = KernelProjection(
+        features.kernel, X, coef, origin @ vectors, device, features=around, directions=vectors
+    )
     mean = coef.new_full((n,), 1.0 / n if center else 0.0)
     reason = f"the kernel has {p:,} features, fewer than the {n:,} rows"
     report = SolverReport("primal", True, residual, seconds=time.perf_counter() - started, reason=reason)
     return PrincipalSubspace(projection, values, coordinates, float(products.trace()), mean, report)
-
-
-def sum_of_parts(features: ExplicitFeatures, points: Points, coef: Tensor) -> Tensor:
-    """The sum of the features of points with these coefficients, (p, q)."""
-    rows = FeatureRows(features, points)
-    parts = zip(rows.parts(), coef.split(rows.step), strict=True)
-    return sum((part.T @ some.to(part) for part, some in parts), start=coef.new_zeros(features.n_features, 1))
 
 
 def principal_subspace_of_landmarks(

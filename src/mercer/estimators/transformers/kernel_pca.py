@@ -170,10 +170,10 @@ class KernelPCA(MapTransformer):
         For a linear kernel these are the `components_` of scikit-learn's PCA, up to their signs.
         """
         check_is_fitted(self)
-        explicit = self._fit.features.explicit
-        if explicit is None:
+        directions = self._fit.features.directions
+        if directions is None:
             raise AttributeError(f"{self.kernel_!r} has no few features that the components are directions of.")
-        return self._fit.seen.given_back(explicit[1].T)
+        return self._fit.seen.given_back(directions.T)
 
     @property
     def X_fit_(self) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 import torch
@@ -24,6 +24,7 @@ from mercer.features import KernelProjection, PrincipalSubspace, principal_subsp
 from mercer.features.principal import Powers
 from mercer.files.kinds import Kind
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.explicit import ExplicitFeatures
 
 COPY = "a copy of the rows, which the model keeps,"
 
@@ -98,6 +99,9 @@ def principal_state(fit: PrincipalFit) -> tuple[dict[str, Any], dict[str, Tensor
     projection = fit.features
     meta, arrays = rows_state(projection.points, fit.seen)
     arrays |= {"coef": projection.coef, "shift": projection.shift, "eigenvalues": fit.eigenvalues}
+    if projection.features is not None and projection.directions is not None:
+        V, origin = projection.directions, projection.features.shift
+        arrays |= {"directions": V, "origin": V.new_zeros(len(V)) if origin is None else origin}
     return meta | {"report": asdict(fit.report)}, arrays
 
 
@@ -112,5 +116,15 @@ def read_principal(
     if not q:
         raise ModelFileError("array 'coef' has no columns")
     device, shift = settings.device_for(points, meta["torch_in"]), float_array(arrays, "shift", (q,))
-    projection = KernelProjection(kernel, points, coef, shift, device, settings.memory_budget)
+    known = _in_features(kernel, points, q, arrays) if "directions" in arrays else {}
+    projection = KernelProjection(kernel, points, coef, shift, device, settings.memory_budget, **known)
     return projection, float_array(arrays, "eigenvalues", (q,), least=0.0)
+
+
+def _in_features(kernel: Kernel, points: Points, q: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
+    """The directions in the features of the kernel, and these."""
+    V = float_array(arrays, "directions", (None, q))
+    origin, features = float_array(arrays, "origin", (len(V),)), ExplicitFeatures.of(kernel, points, len(V))
+    if features is None or features.n_features != len(V):
+        raise ModelFileError(f"the kernel {kernel!r:.60} does not have {len(V)} features")
+    return {"features": replace(features, shift=origin), "directions": V}
