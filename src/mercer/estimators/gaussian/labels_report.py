@@ -107,4 +107,5 @@ def concerns(fit: LabelsFit) -> list[str]:
 
 def without_features(counts: np.ndarray) -> float:
     """The greatest log likelihood of the labels by the shares of their classes."""
-    return float((counts * np.log(counts / counts.sum())).sum())
+    seen = counts[counts > 0]
+    return float((seen * np.log(seen / seen.sum())).sum())
