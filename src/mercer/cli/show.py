@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from mercer.cli import account
-from mercer.cli.fitting import ClassScore, Fitted
+from mercer.cli.fitting import LEVEL, ClassScore, Fitted
 from mercer.cli.regression import Outcome
 from mercer.cli.scores import Score
 from mercer.kernels import as_kernel
@@ -85,9 +85,7 @@ def show_fitted(out: Console, fitted: Fitted) -> None:
             indented(out, CLASS_MEASURES, QUIET)
             _show_confusion(out, *test.confusion)
         if test.inside is not None and test.width is not None:
-            words = (
-                f"intervals of {account.LEVEL:.0%} hold {test.inside:.0%} of the test rows, {number(test.width)} wide"
-            )
+            words = f"intervals of {LEVEL:.0%} hold {test.inside:.0%} of the test rows, {number(test.width)} wide"
             indented(out, f"{words} on average")
         out.print()
         indented(out, test.verdict)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable as Function
-from typing import Any
+from typing import Any, TypeAlias
 
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.objects import Callable
 from mercer.kernels.registry import NAMED
+
+KernelLike: TypeAlias = Kernel | str | Function[..., Any]
+"""What stands for a kernel: a kernel, its name, or a function of two points."""
 
 
 def kernel_from_name(name: str) -> Kernel:
@@ -31,7 +34,7 @@ def kernel_from_name(name: str) -> Kernel:
     raise InputError(f"There is no kernel named {name!r}.{hint} Known names: {', '.join(sorted(NAMED))}.")
 
 
-def as_kernel(kernel: Kernel | str | Function[..., Any]) -> Kernel:
+def as_kernel(kernel: KernelLike) -> Kernel:
     """A kernel from a kernel, a name, or a plain function of two objects.
 
     >>> as_kernel("linear")

@@ -6,7 +6,6 @@ import math
 from typing import Protocol
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from mercer.core.errors import MercerError
@@ -16,6 +15,7 @@ from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.prior_matrix import PriorMatrix
+from mercer.solvers.decompose import LinAlgError
 from mercer.solvers.factor import Factor, factorise
 
 
@@ -66,7 +66,7 @@ class ExactEvidence:
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             value, gradient = self.evaluate(theta)
-        except (MercerError, torch.linalg.LinAlgError):
+        except (MercerError, LinAlgError):
             return -math.inf, np.zeros_like(theta)
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             return -math.inf, np.zeros_like(theta)

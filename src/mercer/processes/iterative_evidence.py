@@ -19,6 +19,7 @@ from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.unit_noise import UnitNoise
+from mercer.solvers.decompose import LinAlgError
 from mercer.solvers.pcg import automatic_rank
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.preconditioners import preconditioner_at
@@ -89,7 +90,7 @@ class IterativeEvidence:
             value, gradient = self.evaluate(theta)
         except MemoryBudgetError:
             raise
-        except (MercerError, torch.linalg.LinAlgError):
+        except (MercerError, LinAlgError):
             if self.place.dtype == torch.float32:  # too coarse for so little noise beside so much signal
                 self.place = replace(self.place, dtype=torch.float64)
                 return self(theta)

@@ -19,6 +19,7 @@ from mercer.processes.dials import LAPLACE_STEPS, LAPLACE_TOLERANCE, MOST_HALVIN
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.observations import Observations
 from mercer.processes.prior_matrix import PriorMatrix
+from mercer.solvers.decompose import LinAlgError
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,7 @@ class LaplaceEvidence:
         """The value and its gradient; minus infinity and zeros where it cannot be computed."""
         try:
             value, gradient = self.evaluate(theta)
-        except (MercerError, torch.linalg.LinAlgError):
+        except (MercerError, LinAlgError):
             return -math.inf, np.zeros_like(theta)
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             return -math.inf, np.zeros_like(theta)

@@ -21,7 +21,7 @@ from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.unit_noise import UnitNoise
-from mercer.solvers.decompose import pinv
+from mercer.solvers.decompose import LinAlgError, pinv
 from mercer.solvers.factor import cholesky, failure, independent_functions
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 
@@ -161,7 +161,7 @@ class SparseEvidence:
             value, gradient = self.evaluate(theta)
         except MemoryBudgetError:
             raise
-        except (MercerError, torch.linalg.LinAlgError):
+        except (MercerError, LinAlgError):
             return -math.inf, np.zeros_like(theta)
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             return -math.inf, np.zeros_like(theta)

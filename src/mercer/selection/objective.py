@@ -16,6 +16,7 @@ from mercer.kernels.pair import DensePair
 from mercer.operators.centred import Lift
 from mercer.selection.rows import Rows
 from mercer.solvers.centring import centred
+from mercer.solvers.decompose import LinAlgError
 from mercer.solvers.factor import cholesky, factorise_in_place
 from mercer.solvers.symmetric import add_gram
 
@@ -101,7 +102,7 @@ class Objective:
         """The value and the gradient at theta; `FAILED` and a zero gradient where there is none."""
         try:
             value, gradient = self._evaluate(theta, gradient=True)
-        except (MercerError, torch.linalg.LinAlgError):
+        except (MercerError, LinAlgError):
             value, gradient = np.nan, np.zeros_like(theta)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return FAILED, np.zeros_like(theta)
@@ -113,7 +114,7 @@ class Objective:
         """The value alone, at a third of the cost."""
         try:
             value, _ = self._evaluate(theta, gradient=False)
-        except (MercerError, torch.linalg.LinAlgError):
+        except (MercerError, LinAlgError):
             return FAILED
         return value if np.isfinite(value) else FAILED
 

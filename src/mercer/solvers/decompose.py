@@ -13,6 +13,9 @@ from mercer.core.errors import InputError, NotFiniteError
 from mercer.operators.backends.costs import costs
 from mercer.solvers.dials import SCIPY_EIGH
 
+LinAlgError = torch.linalg.LinAlgError
+"""What torch raises where a matrix cannot be decomposed."""
+
 KERNEL_MATRIX = "A matrix of kernel values"
 
 
@@ -49,7 +52,7 @@ def _by_scipy(matrix: Tensor) -> bool:
 def _scipy_eigh(columns: Tensor) -> tuple[Tensor, Tensor]:
     values, vectors, failed = dsyevd(columns.numpy(), lower=1, overwrite_a=1)
     if failed:
-        raise torch.linalg.LinAlgError(f"dsyevd ended with {failed}")
+        raise LinAlgError(f"dsyevd ended with {failed}")
     return torch.from_numpy(values), torch.from_numpy(vectors)
 
 
@@ -94,7 +97,7 @@ def check_decomposable(matrix: Tensor, what: str) -> None:
 def _explained(matrix: Tensor, what: str) -> Iterator[None]:
     try:
         yield
-    except torch.linalg.LinAlgError:
+    except LinAlgError:
         check_decomposable(matrix, what)
         raise InputError(
             f"{what} cannot be decomposed: it is singular, or its entries are of too many orders of magnitude. Scale "

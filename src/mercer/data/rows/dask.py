@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import torch
@@ -13,6 +13,18 @@ from torch import Tensor
 from mercer.core.errors import InputError, InputTypeError
 from mercer.data.rows.held import HeldRows
 from mercer.data.rows.source import Chunk, Part, RowSource
+
+
+class DaskTable(Protocol):
+    """An array or a data frame of Dask."""
+
+    shape: Any
+    ndim: int
+    dtype: Any
+    chunks: Any
+    columns: Any
+    rechunk: Callable[..., Any]
+    map_partitions: Callable[..., Any]
 
 
 class DaskRows(RowSource):
@@ -138,7 +150,7 @@ class _Held:
         return HeldRows(self.like, self.parts, chunks)
 
 
-def is_dask(values: Any) -> bool:
+def is_dask(values: object) -> TypeGuard[DaskTable]:
     """Whether these are an array, a series or a data frame of Dask.
 
     >>> is_dask(np.ones(2))

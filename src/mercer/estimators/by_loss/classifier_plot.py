@@ -10,13 +10,14 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.given import Axes
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.plots.classification import decision_regions, reliability
 
 SIDE = 150
 
 
-def regions_plot(fit: LossFit, given: tuple[Any, Any] | None, *, names: Sequence[str], ax: Any = None) -> Any:
+def regions_plot(fit: LossFit, given: tuple[Any, Any] | None, *, names: Sequence[str], ax: Axes | None = None) -> Any:
     """Regions of the classes over two features; `given` are rows and labels, by default the training rows."""
     X, y = _training_rows(fit) if given is None else given
     shown = np.asarray(X, dtype=np.float64)
@@ -28,7 +29,7 @@ def regions_plot(fit: LossFit, given: tuple[Any, Any] | None, *, names: Sequence
     return decision_regions(shown, np.asarray(y), sides[0], sides[1], decisions, fit.plan.classes, names=names, ax=ax)
 
 
-def reliability_plot(fit: LossFit, given: tuple[Any, Any] | None, *, ax: Any = None) -> Any:
+def reliability_plot(fit: LossFit, given: tuple[Any, Any] | None, *, ax: Axes | None = None) -> Any:
     """Observed shares against predicted probabilities; `given` are labels and their probabilities."""
     if given is None:
         _training_rows(fit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,19 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.data.given import (
+    Alpha,
+    Axes,
+    Budget,
+    ClassWeight,
+    Device,
+    Landmarks,
+    Precision,
+    Rows,
+    Seed,
+    Targets,
+    Weights,
+)
 from mercer.estimators.by_loss.classifier_plot import regions_plot, reliability_plot
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.forecast import BRIER, classifier_forecaster
@@ -33,6 +47,8 @@ from mercer.estimators.common.scores import ScoreMixin
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
+from mercer.kernels.names import KernelLike
+from mercer.losses import Loss
 from mercer.solvers.choose import LOSS_SOLVERS
 from mercer.theory import Forecaster, LearningCurve, SamplesNeeded, curve_of, samples_needed
 
@@ -106,22 +122,22 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     def __init__(
         self,
-        kernel: Any = "laplace",
+        kernel: KernelLike = "laplace",
         *,
-        loss: Any = "logistic",
-        alpha: Any = "auto",
+        loss: Loss | str = "logistic",
+        alpha: Alpha = "auto",
         fit_intercept: bool = True,
         tune: bool | str = False,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         solver: str = "auto",
-        device: Any = "auto",
-        dtype: Any = "auto",
-        memory_budget: Any = None,
-        random_state: Any = None,
+        device: Device = "auto",
+        dtype: Precision = "auto",
+        memory_budget: Budget = None,
+        random_state: Seed = None,
         tol: float = 1e-6,
         max_iter: int | None = None,
         n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
+        landmarks: Landmarks = "uniform",
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -142,7 +158,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: Weights = None) -> Self:
         """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
         refuse_parts(self, X)
         settings = LossSettings.of_classifier(self.get_params(deep=False))
@@ -157,18 +173,18 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         """Not there: see the message of the error."""
         raise AttributeError(no_partial_fit(self))
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Rows) -> Any:
         """Decisions of shape (m,) for two classes, positive for the second, else (m, classes)."""
         values = self._decisions(X)
         return _given_back(values[:, 0] if values.shape[1] == 1 else values, X)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Rows) -> Any:
         """The most likely class of each row."""
         values = self._decisions(X)
         codes = (values[:, 0] > 0).long() if values.shape[1] == 1 else values.argmax(1)
         return decoded(codes, self.classes_, X)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Rows) -> Any:
         """Probabilities of shape (m, classes).
 
         Those of the model itself for the logistic loss. For the others, a sigmoid of the decision, or for more than two
@@ -179,7 +195,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         decisions = self._decisions(X)
         return _given_back(probabilities(self._fit, decisions), X)
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Rows) -> Any:
         """Logarithms of the probabilities."""
         p = self.predict_proba(X)
         return p.log() if isinstance(p, Tensor) else np.log(p)
@@ -198,12 +214,12 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     def learning_curve(
         self,
-        factors: Any = (1, 2, 4, 8),
+        factors: Sequence[float] = (1, 2, 4, 8),
         level: float = 0.9,
         *,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows | None = None,
+        y: Targets | None = None,
+        sample_weight: Weights = None,
     ) -> LearningCurve:
         """The Brier score expected with more rows, and where not to rely on it.
 
@@ -216,12 +232,12 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         return curve_of(self._forecaster(X, y, sample_weight), factors, level, measure=BRIER)
 
     def samples_needed(
-        self, target: float, *, X: Any = None, y: Any = None, sample_weight: Any = None
+        self, target: float, *, X: Rows | None = None, y: Targets | None = None, sample_weight: Weights = None
     ) -> SamplesNeeded:
         """How many rows reach a Brier score of `target`, or why that is not known; X and y as in `learning_curve`."""
         return samples_needed(self._forecaster(X, y, sample_weight), target, measure=BRIER)
 
-    def _forecaster(self, X: Any, y: Any, sample_weight: Any) -> Forecaster:
+    def _forecaster(self, X: Rows | None, y: Targets | None, sample_weight: Weights) -> Forecaster:
         check_is_fitted(self)
         if X is None:
             return classifier_forecaster(self._fit)
@@ -236,7 +252,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         return classifier_report(self._fit, getattr(self, "n_features_in_", None))
 
-    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+    def plot(self, X: Rows | None = None, y: Targets | None = None, ax: Axes | None = None) -> Any:
         """Draw the regions of the classes for two features, else how reliable the probabilities are at X, y."""
         check_is_fitted(self)
         if (X is None) != (y is None):
@@ -247,7 +263,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         names = getattr(self, "feature_names_in_", ("first feature", "second feature"))
         return regions_plot(self._fit, None if X is None else (X, y), names=names, ax=ax)
 
-    def _decisions(self, X: Any) -> Tensor:
+    def _decisions(self, X: Rows) -> Tensor:
         check_is_fitted(self)
         return self._fit.values(checked_rows(self, self.kernel_, X))
 
@@ -270,7 +286,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         return model._keep(fit, warn=False)
 
 
-def _given_back(values: Tensor, X: Any) -> Any:
+def _given_back(values: Tensor, X: Rows) -> Any:
     """As the caller's kind of array, in the precision of a tensor."""
     values = values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values
     return restore(checked_values(values, "Predictions"), X)

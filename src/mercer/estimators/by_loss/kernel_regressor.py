@@ -16,6 +16,20 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.data.given import (
+    Alpha,
+    Axes,
+    Budget,
+    Device,
+    Landmarks,
+    Numbers,
+    Order,
+    Precision,
+    Rows,
+    Seed,
+    Targets,
+    Weights,
+)
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.by_loss.plan import plan_loss
@@ -36,6 +50,8 @@ from mercer.estimators.common.scores import ScoreMixin, on_host, quantile_score
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
+from mercer.kernels.names import KernelLike
+from mercer.losses import Loss
 from mercer.solvers.choose import LOSS_SOLVERS
 
 
@@ -112,25 +128,25 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
 
     def __init__(
         self,
-        kernel: Any = "laplace",
+        kernel: KernelLike = "laplace",
         *,
-        loss: Any = "squared",
-        alpha: Any = "auto",
-        quantiles: Any = 0.5,
+        loss: Loss | str = "squared",
+        alpha: Alpha = "auto",
+        quantiles: Numbers = 0.5,
         epsilon: float = 0.1,
         delta: float = 1.345,
         units: str = "spread",
         fit_intercept: bool = True,
         tune: bool | str = False,
         solver: str = "auto",
-        device: Any = "auto",
-        dtype: Any = "auto",
-        memory_budget: Any = None,
-        random_state: Any = None,
+        device: Device = "auto",
+        dtype: Precision = "auto",
+        memory_budget: Budget = None,
+        random_state: Seed = None,
         tol: float = 1e-6,
         max_iter: int | None = None,
         n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
+        landmarks: Landmarks = "uniform",
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -154,7 +170,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, order: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: Weights = None, order: Order = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,); `order` is as in `KernelRidge.fit`."""
         refuse_parts(self, X)
         settings = LossSettings.of_regressor(self.get_params(deep=False))
@@ -174,7 +190,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         """Not there: see the message of the error."""
         raise AttributeError(no_partial_fit(self))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Rows) -> Any:
         """Predictions of shape (m,), or (m, quantiles) for a list of quantiles."""
         check_is_fitted(self)
         rows = checked_rows(self, self.kernel_, X)
@@ -182,7 +198,9 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
 
-    def predict_interval(self, X: Any, level: float = 0.9, calibrate: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
+    def predict_interval(
+        self, X: Rows, level: float = 0.9, calibrate: tuple[Any, Any] | None = None
+    ) -> tuple[Any, Any]:
         r"""The ends of intervals that hold the target of a new row with probability `level`, (m,) each.
 
         With predictions :math:`f_{-i}` by fits that have not seen the row they are
@@ -227,7 +245,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         low, high = (end.to(rows.values.dtype) if rows.is_tensor else end for end in ends)
         return restore(checked_values(low, "Intervals"), X), restore(checked_values(high, "Intervals"), X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: Targets, sample_weight: Weights = None) -> float:
         """R^2 of the predictions; for quantiles 1 minus the loss relative to that of the constant quantiles of y."""
         check_is_fitted(self)
         if self.quantiles_ is None:
@@ -254,7 +272,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         check_is_fitted(self)
         return regressor_report(self._fit, getattr(self, "n_features_in_", None))
 
-    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+    def plot(self, X: Rows | None = None, y: Targets | None = None, ax: Axes | None = None) -> Any:
         """Draw the functions of one feature, a map for two, else predicted against actual values."""
         check_is_fitted(self)
         if (X is None) != (y is None):

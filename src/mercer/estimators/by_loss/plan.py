@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.core.errors import InputError
+from mercer.data.given import Alpha, Budget
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.by_loss.settings import LossSettings
 from mercer.estimators.common.alpha import checked_alpha
@@ -82,13 +83,13 @@ def _unit(settings: LossSettings, data: Sample) -> float:
     return robust_spread(data.targets[:, 0].numpy(), weights) or 1.0
 
 
-def place_of(settings: LossSettings, solver: str, seen: Seen, budget: Any) -> Placement:
+def place_of(settings: LossSettings, solver: str, seen: Seen, budget: Budget) -> Placement:
     """Where and in which precision kernel values are found."""
     dtype = dtype_of(settings.dtype, seen, single=solver == "pcg")
     return Placement(device_of(settings.device, seen), dtype, budget)
 
 
-def checked_loss_alpha(alpha: Any) -> float | str:
+def checked_loss_alpha(alpha: Alpha) -> float | str:
     """The word of a criterion, or a number of at least `SMALLEST_ALPHA`, as the one target may have it in a list."""
     found = checked_alpha(alpha, 1)
     if isinstance(found, str):

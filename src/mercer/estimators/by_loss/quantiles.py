@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.data.given import Numbers
 
 CROSSED = 1e-9
 """Quantiles cross where one is below the last by more than this, in units of the targets."""
 
 
-def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
+def checked_quantiles(quantiles: Numbers) -> tuple[float, ...]:
     """One level or several as a tuple.
 
     >>> checked_quantiles(0.5), checked_quantiles([0.1, 0.9])
@@ -30,7 +29,7 @@ def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
     return tuple(levels.tolist())
 
 
-def is_list(quantiles: Any) -> bool:
+def is_list(quantiles: Numbers) -> bool:
     """Whether predictions have a column for each level."""
     return np.ndim(quantiles) > 0
 

@@ -10,6 +10,7 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.given import Axes
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.common.pictures import function_plot
 from mercer.plots import fit_1d, predicted_against_actual
@@ -18,7 +19,7 @@ from mercer.plots.places import line_over
 
 
 def regressor_plot(
-    fit: LossFit, given: tuple[Any, Any, Any] | None, *, features: Sequence[str] | None, ax: Any = None
+    fit: LossFit, given: tuple[Any, Any, Any] | None, *, features: Sequence[str] | None, ax: Axes | None = None
 ) -> Any:
     """The functions themselves for one or two `features`, else predicted against actual values (the middle quantile).
 

@@ -86,7 +86,7 @@ def _shared(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return p
 
 
-def _checked_loss(loss: Any, names: tuple[str, ...], **parameters: dict[str, Any]) -> Loss:
+def _checked_loss(loss: Loss | str, names: tuple[str, ...], **parameters: dict[str, Any]) -> Loss:
     """The loss that is given, or one of these by name, with its parameters."""
     if not isinstance(loss, str):
         return get_loss(loss)

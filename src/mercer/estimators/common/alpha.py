@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.data.given import Alpha, Numbers
 from mercer.solvers.system import ALPHA_WORDS, SMALLEST_ALPHA, is_alpha
 
 AUTO = "auto"
@@ -19,7 +19,7 @@ POSITIVE_ALPHA = f'a finite number of at least {SMALLEST_ALPHA:.2g}, one per tar
 ALPHA = f"0, {POSITIVE_ALPHA}"
 
 
-def checked_alpha(alpha: Any, n_targets: int) -> str | float | Tensor:
+def checked_alpha(alpha: Alpha, n_targets: int) -> str | float | Tensor:
     """The name of a criterion, one float >= 0, or a float64 tensor with one value per target."""
     words = f"alpha={alpha!r}: must be {ALPHA}"
     if isinstance(alpha, str):
@@ -41,7 +41,7 @@ def checked_alpha(alpha: Any, n_targets: int) -> str | float | Tensor:
     return torch.from_numpy(_checked_values(values, words).copy())
 
 
-def checked_alphas(alphas: Any) -> Tensor | None:
+def checked_alphas(alphas: Numbers | None) -> Tensor | None:
     """The path of alphas that a criterion searches, sorted; None for the default path."""
     if alphas is None:
         return None

@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_array, column_or_1d
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.data.given import ClassWeight, Targets
 from mercer.data.sample import Sample
 
 
-def encoded(y: Any) -> tuple[np.ndarray, np.ndarray]:
+def encoded(y: Targets | None) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes and the code of each label.
 
     >>> encoded(["b", "a", "b"])
@@ -29,15 +30,15 @@ def encoded(y: Any) -> tuple[np.ndarray, np.ndarray]:
             raise InputError("y requires grad, but fitting is not differentiable: pass y.detach().")
         y = y.detach().cpu().numpy()
     _refuse_mixed(y)
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind in "fc":
-        check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0)
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    labels: np.ndarray = column_or_1d(y, warn=True)
+    if labels.dtype.kind in "fc":
+        check_array(labels, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0)
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes.reshape(-1)
 
 
-def _refuse_mixed(y: Any) -> None:
+def _refuse_mixed(y: Targets) -> None:
     """Raise an error for labels of several types, which have no order and which numpy would turn into text."""
     if isinstance(y, list | tuple) or getattr(y, "dtype", None) == np.dtype(object):
         kinds = {type(label) for label in np.ravel(np.asarray(y, dtype=object))}
@@ -54,7 +55,9 @@ def decoded(codes: Tensor, classes: np.ndarray, like: Any) -> Any:
     return labels
 
 
-def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, weights: Tensor | None) -> np.ndarray:
+def class_weights(
+    class_weight: ClassWeight, classes: np.ndarray, codes: np.ndarray, weights: Tensor | None
+) -> np.ndarray:
     """One weight per class: those given, or for "balanced" such that all classes weigh the same."""
     if class_weight is None:
         return np.ones(len(classes))
@@ -75,7 +78,7 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
     return result
 
 
-def with_class_weights(sample: Sample, class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> Sample:
+def with_class_weights(sample: Sample, class_weight: ClassWeight, classes: np.ndarray, codes: np.ndarray) -> Sample:
     """A sample with class weights in the weights of its rows; an error where fewer than two classes have weight."""
     by_class = class_weights(class_weight, classes, codes, sample.weights)
     if (by_class != 1).any():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from mercer.core.errors import InputTypeError
+from mercer.data.given import Rows
 from mercer.data.rows import RowSource, is_dask
 
 
-def refuse_parts(estimator: Any, X: Any) -> None:
+def refuse_parts(estimator: BaseEstimator, X: Rows) -> None:
     """Raise an error for a `RowSource` or a Dask collection given to an estimator that needs all rows at once."""
     if not isinstance(X, RowSource) and not is_dask(X):
         return
@@ -20,7 +22,7 @@ def refuse_parts(estimator: Any, X: Any) -> None:
     )
 
 
-def refuse_path(estimator: Any, X: Any) -> None:
+def refuse_path(estimator: BaseEstimator, X: object) -> None:
     """Raise an error for the name of a file or folder, which says how to name a source of rows."""
     if not isinstance(X, str | os.PathLike):
         return
@@ -34,7 +36,7 @@ def refuse_path(estimator: Any, X: Any) -> None:
     )
 
 
-def no_partial_fit(estimator: Any) -> str:
+def no_partial_fit(estimator: BaseEstimator) -> str:
     """Why an estimator has no `partial_fit`, and what has."""
     name = type(estimator).__name__
     loss = getattr(estimator, "loss", None)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.given import Axes, Rows, Targets
 from mercer.plots import fit_1d, surface
 from mercer.plots.places import grid_over, line_over
 
 
 def function_plot(
-    values: Callable[[np.ndarray], np.ndarray], X: Any, y: Any, features: Sequence[str], ax: Any = None
+    values: Callable[[np.ndarray], np.ndarray], X: Rows, y: Targets, features: Sequence[str], ax: Axes | None = None
 ) -> Any:
     """A line over one feature or a map over two, with the rows; `values` are those of the function at places (m, d)."""
     rows, actual = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64).reshape(-1)

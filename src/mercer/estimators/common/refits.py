@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.given import Order
 from mercer.data.sample import Sample
 from mercer.selection.loss_alpha import fold_numbers
 
@@ -78,7 +78,7 @@ def later_blocks(order: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         yield (order < start).nonzero().squeeze(1), ((order >= start) & (order < end)).nonzero().squeeze(1)
 
 
-def checked_order(order: Any, n_rows: int) -> Tensor | None:
+def checked_order(order: Order, n_rows: int) -> Tensor | None:
     """The ranks of rows in time, from numbers, dates or text that can be sorted; equal ones share a rank.
 
     >>> checked_order(["2024-02", "2024-01", "2024-02"], 3)

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ class Rule:
     holds: Callable[[Any], bool]
     words: str
 
-    def check(self, name: str, value: Any, optional: bool) -> None:
+    def check(self, name: str, value: object, optional: bool) -> None:
         words = f"{name}={value!r}: must be {self.words}{', or None' * optional}."
         if not self.kind(value):
             raise InputTypeError(words)
@@ -36,7 +36,7 @@ class Reader:
 
     read: Callable[[Any], Any]
 
-    def check(self, name: str, value: Any, optional: bool) -> None:
+    def check(self, name: str, value: object, optional: bool) -> None:
         try:
             self.read(value)
         except MercerError as error:
@@ -50,22 +50,22 @@ Rules = Mapping[str, Rule | Reader]
 """Rules by the name of the parameter."""
 
 
-def is_flag(value: Any) -> bool:
+def is_flag(value: object) -> bool:
     """Whether a value is True or False, numpy's included."""
     return isinstance(value, bool | np.bool_)
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: object) -> bool:
     """Whether a value is a whole number; True and False are none."""
     return isinstance(value, numbers.Integral) and not is_flag(value)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value is a real number; True and False are none."""
     return isinstance(value, numbers.Real) and not is_flag(value)
 
 
-def is_numbers(value: Any) -> bool:
+def is_numbers(value: object) -> bool:
     """Whether a value is a number, or an array or sequence of numbers."""
     try:
         return as_array(value).dtype.kind in "fiu"
@@ -73,12 +73,12 @@ def is_numbers(value: Any) -> bool:
         return False
 
 
-def as_array(value: Any) -> np.ndarray:
+def as_array(value: object) -> np.ndarray:
     """A number, a sequence, an array or a tensor as an array."""
     return np.asarray(value.detach().cpu() if isinstance(value, torch.Tensor) else value)
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: SupportsFloat) -> bool:
     """Whether a number is finite as a float."""
     try:
         return math.isfinite(value)
@@ -89,14 +89,14 @@ def is_finite(value: Any) -> bool:
 def all_hold(holds: Callable[[np.ndarray], Any]) -> Callable[[Any], bool]:
     """Whether there is a number, and this holds for all."""
 
-    def check(value: Any) -> bool:
+    def check(value: object) -> bool:
         values = np.atleast_1d(as_array(value).astype(np.float64))
         return bool(values.size and np.isfinite(values).all() and np.all(holds(values)))
 
     return check
 
 
-def always(value: Any) -> bool:
+def always(value: object) -> bool:
     """True."""
     return True
 

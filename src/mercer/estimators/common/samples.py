@@ -19,6 +19,7 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points, check_finite, refuse_masked
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.engines import Engine, sample_with
+from mercer.data.given import Rows, Targets, Weights
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample
 from mercer.data.table import first_text
@@ -28,7 +29,7 @@ from mercer.kernels import Kernel
 
 
 def checked_sample(
-    estimator: BaseEstimator, kernel: Kernel, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+    estimator: BaseEstimator, kernel: Kernel, X: Rows, y: Targets | None, sample_weight: Weights, *, reset: bool = True
 ) -> Sample:
     """Validate what `fit` was given and remember the features seen; without `reset`, compare them with those."""
     if y is None:
@@ -48,14 +49,14 @@ def checked_sample(
     return Sample(rows, columns, weights, targets.ndim == 1, torch_in=isinstance(X, Tensor), square=square)
 
 
-def checked_inputs(estimator: BaseEstimator, kernel: Kernel, X: Any) -> Sample:
+def checked_inputs(estimator: BaseEstimator, kernel: Kernel, X: Rows) -> Sample:
     """Validate the rows that a transformer is fitted to and remember the features seen: a sample without targets."""
     rows = checked_rows(estimator, kernel, X, reset=True)
     no_targets = torch.empty(len(rows), 0, dtype=torch.float64)
     return Sample(rows, no_targets, None, False, isinstance(X, Tensor), square=kernel.domain == "matrix")
 
 
-def checked_source(estimator: BaseEstimator, source: RowSource, y: Any, sample_weight: Any) -> RowSource:
+def checked_source(estimator: BaseEstimator, source: RowSource, y: Targets | None, sample_weight: Weights) -> RowSource:
     """A source of rows that is to be fitted; its features are remembered."""
     if y is not None or sample_weight is not None:
         raise InputError("Pass y and sample_weight when creating the RowSource, not to fit().")
@@ -82,7 +83,7 @@ def remember_features(estimator: BaseEstimator, source: RowSource) -> None:
         estimator.feature_names_in_ = np.asarray(source.names, dtype=object)
 
 
-def check_features(estimator: Any, source: RowSource) -> None:
+def check_features(estimator: BaseEstimator, source: RowSource) -> None:
     """Compare the features of a source with those seen in `fit`."""
     names = getattr(estimator, "feature_names_in_", None)
     if source.n_features != estimator.n_features_in_:
@@ -99,7 +100,7 @@ def features_to_draw(estimator: BaseEstimator) -> tuple[str, ...] | None:
     return tuple(map(str, getattr(estimator, "feature_names_in_", unnamed)))
 
 
-def checked_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: bool = False) -> Points:
+def checked_rows(estimator: BaseEstimator, kernel: Kernel, X: Rows, *, reset: bool = False) -> Points:
     """Validate what `predict` was given against the features seen in `fit`; with `reset`, remember them instead."""
     objects = _objects(kernel, X)
     if objects is not None:
@@ -110,7 +111,7 @@ def checked_rows(estimator: BaseEstimator, kernel: Kernel, X: Any, *, reset: boo
     return rows if reset else replace(rows, names=None)
 
 
-def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
+def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
     """Rows from a table as scikit-learn reads it, with the names seen in `fit`; NaN and infinities are found by us."""
     if isinstance(X, Points):
         return _named_rows(estimator, X, reset=reset)
@@ -127,7 +128,7 @@ def _array_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Points:
     return as_points(array, names=getattr(estimator, "feature_names_in_", None), source=X)
 
 
-def _in_our_words(estimator: BaseEstimator, X: Any, error: Exception) -> InputError | InputTypeError:
+def _in_our_words(estimator: BaseEstimator, X: Rows, error: Exception) -> InputError | InputTypeError:
     """What scikit-learn's check of X found, with the shape or the type and the way out, and without the numbers."""
     said, name = str(error).split("\narray=")[0].split("\n")[0].rstrip(".:, "), type(estimator).__name__
     shape = getattr(X, "shape", None)
@@ -147,7 +148,7 @@ def _in_our_words(estimator: BaseEstimator, X: Any, error: Exception) -> InputEr
     return InputError(f"{said}.")
 
 
-def _refuse_text(estimator: BaseEstimator, X: Any) -> None:
+def _refuse_text(estimator: BaseEstimator, X: Rows) -> None:
     """Raise an error that names the first text, category or date in a table, and the way out."""
     found = first_text(X)
     if found is None:
@@ -168,7 +169,7 @@ def _named_rows(estimator: BaseEstimator, X: Points, *, reset: bool) -> Points:
     return X
 
 
-def _objects(kernel: Kernel, X: Any) -> Points | None:
+def _objects(kernel: Kernel, X: Rows) -> Points | None:
     """X as a list of objects where the kernel takes them and X is not a table of numbers."""
     if kernel.domain != "objects":
         return None
@@ -187,7 +188,7 @@ def tensor_rows(estimator: BaseEstimator, X: Tensor, *, reset: bool) -> Points:
     return rows
 
 
-def _tensor_targets(y: Any, n_rows: int) -> Tensor:
+def _tensor_targets(y: Targets, n_rows: int) -> Tensor:
     if not isinstance(y, Tensor):
         y = _numpy_targets(y)
     _reject_gradients(y, "y")
@@ -200,7 +201,7 @@ def _tensor_targets(y: Any, n_rows: int) -> Tensor:
     return result
 
 
-def _numpy_targets(y: Any) -> Tensor:
+def _numpy_targets(y: Targets) -> Tensor:
     _reject_gradients(y, "y")
     refuse_masked(y, "y")
     refuse_text(y)
@@ -218,7 +219,7 @@ def _numpy_targets(y: Any) -> Tensor:
     return targets
 
 
-def _weights(sample_weight: Any, n_rows: int) -> Tensor | None:
+def _weights(sample_weight: Weights, n_rows: int) -> Tensor | None:
     if sample_weight is None:
         return None
     _reject_gradients(sample_weight, "sample_weight")

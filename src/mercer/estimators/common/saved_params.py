@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 from mercer import losses
 from mercer.core.devices import DTYPES
@@ -29,21 +28,21 @@ GIVEN = "given"
 """Stands for landmarks that are the points of the model, so that they are written once."""
 
 
-def _is_kernel(value: Any) -> bool:
+def _is_kernel(value: object) -> bool:
     try:
         return bool(from_dict(value) if isinstance(value, dict) else isinstance(value, str) and as_kernel(value))
     except MercerError:
         return False
 
 
-def _is_loss(value: Any) -> bool:
+def _is_loss(value: object) -> bool:
     try:
         return bool(losses.from_dict(value))
     except MercerError:
         return False
 
 
-def _is_solver(value: Any) -> bool:
+def _is_solver(value: object) -> bool:
     try:
         return isinstance(value, dict) and bool(solver_from_dict(value))
     except MercerError:

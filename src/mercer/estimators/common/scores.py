@@ -9,6 +9,8 @@ from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from torch import Tensor
 
+from mercer.data.given import Rows, Targets, Weights
+
 HUGE = 1e100
 """Numbers above it have sums of squares that are none."""
 
@@ -18,7 +20,7 @@ class ScoreMixin:
 
     predict: Any
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: Targets, sample_weight: Weights = None) -> float:
         """R^2 of the predictions at X, or for classes the share that is right."""
         true, found, weight = on_host(y), on_host(self.predict(X)), on_host(sample_weight)
         if is_classifier(self):

@@ -7,12 +7,15 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values
 from mercer.core.errors import InputError
 from mercer.data.engines import Arrays, Engine, grouped, most_rows
+from mercer.data.given import Rows
 from mercer.data.rows import Part, RowSource
+from mercer.data.rows.dask import DaskTable
 from mercer.data.sample import Seen
 
 
@@ -29,7 +32,7 @@ def spread_values(fit: Values, source: RowSource, engine: Engine) -> Tensor:
     return engine.reduce(_joined, results)["values"]
 
 
-def predicted_later(model: Any, seen: Seen, X: Any) -> Any:
+def predicted_later(model: BaseEstimator, seen: Seen, X: DaskTable) -> Any:
     """The predictions at the rows of a Dask array or data frame, as a Dask array that is computed block by block."""
     columns = X.shape[1] if X.ndim == 2 else None
     if columns != model.n_features_in_:
@@ -59,5 +62,5 @@ def _joined(a: Arrays, b: Arrays) -> Arrays:
     return {"values": torch.cat([a["values"], b["values"]])}
 
 
-def _block_values(block: Any, model: Any, empty: np.ndarray) -> Any:
+def _block_values(block: Rows, model: BaseEstimator, empty: np.ndarray) -> Any:
     return model.predict(block) if len(block) else empty

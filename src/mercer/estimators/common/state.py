@@ -130,7 +130,7 @@ def plain_classes(classes: np.ndarray) -> dict[str, Any]:
     return {"classes": classes.tolist(), "class_kind": classes.dtype.kind}
 
 
-def plain_param(name: str, value: Any) -> Any:
+def plain_param(name: str, value: object) -> Any:
     """A parameter as JSON can hold it."""
     if isinstance(value, Kernel):
         return to_dict(value)
@@ -173,7 +173,7 @@ def read_params(cls: Any, params: dict[str, Any]) -> Any:
     return cls(**{name: _read_param(name, value) for name, value in params.items()})
 
 
-def _read_param(name: str, value: Any) -> Any:
+def _read_param(name: str, value: object) -> Any:
     if name.endswith("kernel") and isinstance(value, dict):
         return from_dict(value)
     if name == "loss" and isinstance(value, dict):

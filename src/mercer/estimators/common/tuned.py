@@ -13,7 +13,7 @@ from mercer.selection import Tuned, tune_kernel
 WORDS = {"none": "as given", "scale": "one factor", "ard": "each column"}
 
 
-def tuned_kernel(settings: Any, kernel: Kernel, sample: Sample, targets: Tensor, alpha: Any) -> Tuned:
+def tuned_kernel(settings: Any, kernel: Kernel, sample: Sample, targets: Tensor, alpha: str | float | Tensor) -> Tuned:
     """The account of tuning a kernel as the settings ask for, on rows that have weight."""
     return tune_kernel(
         kernel,

@@ -13,6 +13,7 @@ from torch import Tensor
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.data.given import Axes, Budget, ByName, Device, Precision, Rows, Seed, Targets
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded
@@ -27,6 +28,7 @@ from mercer.estimators.gaussian.labels_state import labels_from_state, labels_st
 from mercer.estimators.gaussian.settings import LearningSettings
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.names import KernelLike
 from mercer.processes import Maximum
 from mercer.processes.laplace_posterior import LaplacePosterior
 
@@ -124,17 +126,17 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     def __init__(
         self,
-        kernel: Any = "matern52",
+        kernel: KernelLike = "matern52",
         *,
         n_restarts: int = 2,
-        priors: Any = None,
-        bounds: Any = None,
+        priors: ByName = None,
+        bounds: ByName = None,
         tune: bool | str = True,
         standardize: bool = True,
-        device: Any = "auto",
-        dtype: Any = "auto",
-        memory_budget: Any = None,
-        random_state: Any = None,
+        device: Device = "auto",
+        dtype: Precision = "auto",
+        memory_budget: Budget = None,
+        random_state: Seed = None,
         max_iter: int = 100,
         verbose: bool = False,
     ) -> None:
@@ -152,7 +154,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Rows, y: Targets) -> Self:
         """Learn the hyperparameters from rows X (n, d) and labels y (n,), and condition on these."""
         settings = LearningSettings.of(self.get_params(deep=False))
         classes, codes = encoded(y)
@@ -160,11 +162,11 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         plan = plan_labels(settings, sample, classes)
         return self._keep(fit_labels(plan, sample))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Rows) -> Any:
         """The class of largest averaged probability for each row."""
         return decoded(self._probabilities(X).argmax(1), self.classes_, X)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Rows) -> Any:
         """Probabilities of shape (m, classes), averaged over the latent functions.
 
         Integrals over the normal posterior, exact for two classes; for more the mean over 2,048 fixed points, with an
@@ -172,12 +174,12 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         """
         return _given_back(self._probabilities(X), X)
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Rows) -> Any:
         """Logarithms of the probabilities, all finite."""
         p = self._probabilities(X)
         return _given_back(p.clamp(min=torch.finfo(p.dtype).tiny).log(), X)
 
-    def latent_mean_and_variance(self, X: Any) -> tuple[Any, Any]:
+    def latent_mean_and_variance(self, X: Rows) -> tuple[Any, Any]:
         """Mean and variance of the latent function at rows X, (m,) for two classes, else (m, classes)."""
         check_is_fitted(self)
         mean, covariance = self._fit.posterior.latent(checked_rows(self, self.kernel_, X))
@@ -200,14 +202,14 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         return labels_report(self._fit)
 
-    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+    def plot(self, X: Rows | None = None, y: Targets | None = None, ax: Axes | None = None) -> Any:
         """The map of probabilities for two features; else how reliable they are at X, y, or which features matter."""
         check_is_fitted(self)
         if (X is None) != (y is None):
             raise InputError("plot(X, y): give both, or neither for the training rows.")
         return labels_plot(self._fit, None if X is None else (X, y), self.predict_proba, ax=ax)
 
-    def _probabilities(self, X: Any) -> Tensor:
+    def _probabilities(self, X: Rows) -> Tensor:
         check_is_fitted(self)
         return self._fit.posterior.probabilities(checked_rows(self, self.kernel_, X))
 
@@ -232,7 +234,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         return model._keep(fit, warn=False)
 
 
-def _given_back(values: Tensor, X: Any) -> Any:
+def _given_back(values: Tensor, X: Rows) -> Any:
     """As the caller's kind of array, in the precision of X where that is a tensor."""
     values = values.to(X.dtype) if isinstance(X, Tensor) and X.is_floating_point() else values
     return restore(checked_values(values, "Predictions"), X)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.given import Noise
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.gaussian.noise import row_variances
 from mercer.estimators.gaussian.plan import ProcessPlan, observations
@@ -70,7 +71,7 @@ class ProcessFit:
         """The mean, (m,) or (m, t)."""
         return self.scaled(self.posterior.mean(rows))
 
-    def noise_of(self, rows: Points, noise: Any, *, latent: bool) -> Any:
+    def noise_of(self, rows: Points, noise: Noise | None, *, latent: bool) -> Any:
         """The variance of new observations at the rows: none, a number, or those given, (m,)."""
         if noise is None:
             return 0.0 if latent else self.new_noise
@@ -78,7 +79,7 @@ class ProcessFit:
             raise InputError("latent=True is about the function, which has no noise: leave noise= out.")
         return row_variances(noise, len(rows))
 
-    def mean_and_std(self, rows: Points, *, latent: bool, noise: Any = None) -> tuple[Tensor, Tensor]:
+    def mean_and_std(self, rows: Points, *, latent: bool, noise: Noise | None = None) -> tuple[Tensor, Tensor]:
         """The mean and deviations, (m,) or (m, t) each; `noise` gives variances of new rows."""
         added = self.noise_of(rows, noise, latent=latent)
         mean, variance = self.posterior.mean_and_variance(rows)
@@ -94,7 +95,7 @@ class ProcessFit:
         mean, variance = Component(self.posterior, terms[which]).mean_and_variance(rows)
         return self.scaled(mean), self.scaled(variance.sqrt().unsqueeze(-1).expand(-1, self.seen.n_targets))
 
-    def covariance(self, rows: Points, *, latent: bool, noise: Any = None) -> Tensor:
+    def covariance(self, rows: Points, *, latent: bool, noise: Noise | None = None) -> Tensor:
         """Covariances, (m, m) or (m, m, t)."""
         return self.scaled(self._covariance(rows, latent, noise).unsqueeze(-1), 2)
 
@@ -126,7 +127,7 @@ class ProcessFit:
             raise InputError(f'{what} needs method="exact", but the fit used {self.plan.method.name!r}.')
         return self.posterior
 
-    def _covariance(self, rows: Points, latent: bool, noise: Any = None) -> Tensor:
+    def _covariance(self, rows: Points, latent: bool, noise: Noise | None = None) -> Tensor:
         covariance = self.posterior.covariance(rows)
         added = torch.as_tensor(self.noise_of(rows, noise, latent=latent), dtype=torch.float64)
         covariance.diagonal().add_(added.to(covariance))
@@ -146,7 +147,7 @@ def fit_process(plan: ProcessPlan, sample: Sample) -> ProcessFit:
     return ProcessFit(plan, sample.seen, posterior, likelihood_of(plan, posterior), optimum, mean_reason)
 
 
-def with_more(fit: ProcessFit, sample: Sample, noise: Any) -> ProcessFit:
+def with_more(fit: ProcessFit, sample: Sample, noise: Noise | None) -> ProcessFit:
     """The same process given further rows, with kernel and noise as they are."""
     plan, posterior, row_noise = fit.plan, fit.posterior, None
     if posterior.data.noise is not None:

@@ -10,6 +10,7 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.given import Axes
 from mercer.estimators.gaussian.labels_fit import LabelsFit
 from mercer.estimators.gaussian.learned import feature_names, relevances
 from mercer.plots.classification import reliability
@@ -20,7 +21,7 @@ SIDE = 80
 
 
 def labels_plot(
-    fit: LabelsFit, given: tuple[Any, Any] | None, probabilities: Callable[[Any], Any], *, ax: Any = None
+    fit: LabelsFit, given: tuple[Any, Any] | None, probabilities: Callable[[Any], Any], *, ax: Axes | None = None
 ) -> Any:
     """The map of probabilities for two features; else how reliable they are at rows and labels that are `given`, or the
     relevance of features.
@@ -42,7 +43,7 @@ def labels_plot(
     return feature_relevance(relevance, feature_names(fit), ax=ax)
 
 
-def _map(fit: LabelsFit, shown: np.ndarray, labels: np.ndarray, ax: Any) -> Any:
+def _map(fit: LabelsFit, shown: np.ndarray, labels: np.ndarray, ax: Axes | None) -> Any:
     low, high = shown.min(0), shown.max(0)
     margin = np.where(high > low, 0.15 * (high - low), 1.0)
     first, second = (np.linspace(low[j] - margin[j], high[j] + margin[j], SIDE) for j in range(2))

@@ -12,6 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import ModelFileError
 from mercer.core.results import SolverReport
+from mercer.data.given import ByName
 from mercer.data.sample import Seen
 from mercer.estimators.common.state import (
     POINTS,
@@ -152,7 +153,9 @@ def _read_spread(arrays: dict[str, Tensor], n_features: int | None) -> np.ndarra
     return float_array(arrays, "X_scale", (n_features,), least=SMALLEST).numpy() if "X_scale" in arrays else None
 
 
-def _read_hyperparameters(meta: dict[str, Any], arrays: dict[str, Tensor], X: Points, priors: Any) -> Hyperparameters:
+def _read_hyperparameters(
+    meta: dict[str, Any], arrays: dict[str, Tensor], X: Points, priors: ByName
+) -> Hyperparameters:
     """The kernel and the noise that learning began with, and the box they could move in."""
     kernel, learn, tied = from_dict_at(meta["start_kernel"], X), meta["learn_noise"], frozenset(meta["tied"])
     if not tied <= kernel.tunable().keys():

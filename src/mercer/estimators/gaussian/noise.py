@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.data.given import Noise
 
 LEARN = "learn"
 EXPECTED = 'give "learn", a variance >= 0 or one for each row.'
 
 
-def checked_noise(noise: Any) -> tuple[float | None, Tensor | None]:
+def checked_noise(noise: Noise) -> tuple[float | None, Tensor | None]:
     """The variance that all rows share, None where it is learned, and the variances of each row, where given.
 
     >>> checked_noise("learn"), checked_noise(0.1)
@@ -32,7 +32,7 @@ def checked_noise(noise: Any) -> tuple[float | None, Tensor | None]:
     return 0.0, _variances(noise)
 
 
-def one_variance(noise: Any) -> float:
+def one_variance(noise: Noise) -> float:
     """A variance for all rows."""
     array = _variances(noise)
     if array.ndim:
@@ -40,7 +40,7 @@ def one_variance(noise: Any) -> float:
     return float(array)
 
 
-def row_variances(noise: Any, n: int) -> Tensor:
+def row_variances(noise: Noise, n: int) -> Tensor:
     """A variance for each of n rows."""
     array = _variances(noise)
     if array.shape != (n,):
@@ -48,7 +48,7 @@ def row_variances(noise: Any, n: int) -> Tensor:
     return array
 
 
-def _variances(noise: Any) -> Tensor:
+def _variances(noise: Noise) -> Tensor:
     try:
         array = torch.from_numpy(np.asarray(noise, dtype=np.float64).copy())
     except (TypeError, ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.given import Axes
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.learned import feature_names, relevances
 from mercer.kernels.shown import kernel_text
@@ -21,7 +22,12 @@ from mercer.processes.joint import joint_samples
 
 
 def process_plot(
-    fit: ProcessFit, given: tuple[Any, Any] | None, predict: Callable[[Any], Any], *, n_samples: int, ax: Any = None
+    fit: ProcessFit,
+    given: tuple[Any, Any] | None,
+    predict: Callable[[Any], Any],
+    *,
+    n_samples: int,
+    ax: Axes | None = None,
 ) -> Any:
     """The process itself for one feature, maps for two, else the relevance of features.
 
@@ -47,7 +53,7 @@ def process_plot(
     return feature_relevance(relevance, feature_names(fit), ax=ax)
 
 
-def components_plot(fit: ProcessFit, axes: Any = None) -> Any:
+def components_plot(fit: ProcessFit, axes: Sequence[Axes] | None = None) -> Any:
     """The parts of a process of one feature."""
     data, terms = fit.posterior.data, terms_of(fit.posterior.kernel)
     if data.n_features != 1 or not fit.seen.one_target:
@@ -61,7 +67,7 @@ def components_plot(fit: ProcessFit, axes: Any = None) -> Any:
     return components_1d(grid, [p[0] for p in parts], [p[1] for p in parts], names, feature=feature, axes=axes)
 
 
-def _maps(fit: ProcessFit, X: np.ndarray, y: np.ndarray, ax: Any) -> Any:
+def _maps(fit: ProcessFit, X: np.ndarray, y: np.ndarray, ax: Axes | None) -> Any:
     columns = fit.posterior.data.X.names
     first, second, grid = grid_over(X)
     mean, std = fit.mean_and_std(Points(torch.from_numpy(grid), columns), latent=True)
@@ -71,7 +77,7 @@ def _maps(fit: ProcessFit, X: np.ndarray, y: np.ndarray, ax: Any) -> Any:
     return surface(X, y.reshape(-1), first, second, values[0], std=values[1], names=names, ax=ax)
 
 
-def _curve(fit: ProcessFit, X: np.ndarray, y: np.ndarray, ax: Any, n_samples: int) -> Any:
+def _curve(fit: ProcessFit, X: np.ndarray, y: np.ndarray, ax: Axes | None, n_samples: int) -> Any:
     shown = X.reshape(-1)
     grid = line_over(shown, 0.1).reshape(-1, 1)
     names, samples = fit.posterior.data.X.names, None

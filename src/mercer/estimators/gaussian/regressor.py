@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,7 @@ from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.seeding import as_seed
+from mercer.data.given import Axes, Budget, ByName, Device, Mean, Noise, Order, Precision, Rows, Seed, Targets
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.parts import refuse_parts
@@ -34,6 +36,7 @@ from mercer.estimators.gaussian.settings import ProcessSettings
 from mercer.estimators.gaussian.state import process_from_state, process_state
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.names import KernelLike
 from mercer.processes import LeaveOneOut, Maximum
 from mercer.processes.calibration import IntervalCalibration
 from mercer.processes.components import terms_of
@@ -160,20 +163,20 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
 
     def __init__(
         self,
-        kernel: Any = "matern52",
+        kernel: KernelLike = "matern52",
         *,
-        mean: Any = "constant",
-        noise: Any = "learn",
+        mean: Mean = "constant",
+        noise: Noise = "learn",
         method: str = "auto",
         n_restarts: int = 2,
-        priors: Any = None,
-        bounds: Any = None,
+        priors: ByName = None,
+        bounds: ByName = None,
         tune: bool | str = True,
         standardize: bool = True,
-        device: Any = "auto",
-        dtype: Any = "auto",
-        memory_budget: Any = None,
-        random_state: Any = None,
+        device: Device = "auto",
+        dtype: Precision = "auto",
+        memory_budget: Budget = None,
+        random_state: Seed = None,
         n_landmarks: int | None = None,
         n_learn: int | None = None,
         max_iter: int = 100,
@@ -198,7 +201,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, order: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, order: Order = None) -> Self:
         """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these.
 
         `order` tells how rows follow each other in time: one number, date or text for each. It changes no prediction,
@@ -211,7 +214,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         return self._keep(replace(fit_process(plan, sample), order=checked_order(order, len(sample))))
 
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, noise: Any = None) -> Self:
+    def partial_fit(self, X: Rows, y: Targets, noise: Noise | None = None) -> Self:
         """Add rows with kernel and noise fixed; same result as refitting on all rows.
 
         `noise` gives the variances of the new rows where `fit` was given one for each. The first call is a `fit`.
@@ -224,7 +227,12 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         return self._keep(with_more(self._fit, sample, noise))
 
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool = False, noise: Any = None
+        self,
+        X: Rows,
+        return_std: bool = False,
+        return_cov: bool = False,
+        latent: bool = False,
+        noise: Noise | None = None,
     ) -> Any:
         """The mean at rows X, of shape (m,) or (m, t), with standard deviations or covariances where asked for.
 
@@ -244,7 +252,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
             return mean, _given_back(self._fit.covariance(rows, latent=latent, noise=noise), rows, X)
         return mean
 
-    def predict_component(self, X: Any, component: int, return_std: bool = False) -> Any:
+    def predict_component(self, X: Rows, component: int, return_std: bool = False) -> Any:
         r"""The mean of one part of the function at rows X where the kernel is a sum, with its deviations if asked for.
 
         With :math:`k = \sum_j k_j` the function is a sum of independent parts, and given the data
@@ -276,7 +284,12 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         return terms_of(self.kernel_)
 
     def predict_interval(
-        self, X: Any, level: float = 0.95, latent: bool = False, calibrated: bool | str = "auto", noise: Any = None
+        self,
+        X: Rows,
+        level: float = 0.95,
+        latent: bool = False,
+        calibrated: bool | str = "auto",
+        noise: Noise | None = None,
     ) -> tuple[Any, Any]:
         """The ends of the central interval that holds an observation (the function for `latent`) with that probability.
 
@@ -305,7 +318,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         reach = torch.as_tensor(reach).to(mean) if isinstance(mean, Tensor) else np.asarray(reach, dtype=mean.dtype)
         return mean - reach * std, mean + reach * std
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = False) -> Any:
+    def sample_y(self, X: Rows, n_samples: int = 1, random_state: Seed = None, latent: bool = False) -> Any:
         """Joint samples at rows X, of shape (m, n_samples), or (m, t, n_samples): of the prior before `fit`.
 
         Of observations y, or with ``latent=True`` of the function. Costs m^3 steps; for many points use
@@ -324,7 +337,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         values = joint_samples(mean, covariance, int(n_samples), seed) * scale.to(mean).unsqueeze(-1)
         return _given_back(values.squeeze(1) if one_target else values, rows, X)
 
-    def sample_functions(self, n: int = 1, random_state: Any = None) -> Functions:
+    def sample_functions(self, n: int = 1, random_state: Seed = None) -> Functions:
         """Functions drawn from the posterior, from the prior before `fit`: one callable that gives (n, m) values.
 
         They are functions f without noise, known everywhere: the same ones at each call, differentiable for torch
@@ -345,7 +358,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         prior = PriorFunctions.draw(self.kernel_, fit.posterior.data.X, int(n) * fit.seen.n_targets, seed)
         functions = PosteriorFunctions(fit.posterior, prior, seed + 1)
 
-        def as_rows(X: Any) -> Points:
+        def as_rows(X: Rows) -> Points:
             return checked_rows(self, self.kernel_, X)
 
         return Functions(int(n), as_rows, lambda rows: fit.scaled(functions(rows)))
@@ -360,7 +373,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         posterior = self._fit.exact("posterior_kernel_")
         return PosteriorKernel(self.kernel_, WhitenedCross(self.kernel_, posterior.data.X, posterior.factor.L))
 
-    def log_marginal_likelihood(self, kernel: Kernel | None = None, noise: Any = None) -> float:
+    def log_marginal_likelihood(self, kernel: Kernel | None = None, noise: Noise | None = None) -> float:
         """The log marginal likelihood of the training data, for another kernel or another variance of the noise.
 
         That is the variance all rows share; where each row was given its own, it is added to these.
@@ -378,13 +391,13 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         check_is_fitted(self)
         return self._fit.leave_one_out()
 
-    def calibration(self, X: Any, y: Any, levels: Any = LEVELS) -> IntervalCalibration:
+    def calibration(self, X: Rows, y: Targets, levels: Sequence[float] = LEVELS) -> IntervalCalibration:
         """Check the coverage of intervals at rows X with observations y; `plot` shows it."""
         mean, std = self.predict(X, return_std=True)
         y, mean, std = (v.detach().cpu().numpy() if isinstance(v, Tensor) else np.asarray(v) for v in (y, mean, std))
         return IntervalCalibration.of(y, mean, std, levels)
 
-    def gradient(self, X: Any, of: str = "mean") -> Any:
+    def gradient(self, X: Rows, of: str = "mean") -> Any:
         """The derivative of the posterior mean in x, of shape (m, d), or (m, t, d); ``of="std"`` that of the deviation.
 
         The deviation is that of the function; its derivative does not exist where it is zero.
@@ -400,7 +413,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         check_is_fitted(self)
         return process_report(self._fit)
 
-    def plot(self, X: Any = None, y: Any = None, ax: Any = None, n_samples: int = 3) -> Any:
+    def plot(self, X: Rows | None = None, y: Targets | None = None, ax: Axes | None = None, n_samples: int = 3) -> Any:
         """Data, mean, band and samples for one feature, maps of mean and deviation for two.
 
         For more features the relevance of each, or predicted against actual values at X, y.
@@ -411,7 +424,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         given = None if X is None else (X, y)
         return process_plot(self._fit, given, self.predict, n_samples=n_samples, ax=ax)
 
-    def plot_components(self, axes: Any = None) -> Any:
+    def plot_components(self, axes: Sequence[Axes] | None = None) -> Any:
         """The parts of a function of one feature whose kernel is a sum, each with a band of two deviations.
 
         `axes` are one for each part, those of a new figure when None; returns these.
@@ -441,7 +454,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         return model._keep(fit, warn=False)
 
 
-def _given_back(values: Tensor, rows: Points, X: Any) -> Any:
+def _given_back(values: Tensor, rows: Points, X: Rows) -> Any:
     """Values as the caller's kind of array, in the precision of the rows."""
     values = values.to(rows.values) if rows.is_tensor else values
     return restore(checked_values(values, "Predictions"), X)

@@ -98,14 +98,14 @@ def _plain_mean(mean: Mean) -> str | float:
     raise InputError("The mean is a Python function, which does not fit a model file. Use pickle.")
 
 
-def _fitted_mean(mean: Any, data: Observations, arrays: dict[str, Tensor]) -> FittedMean:
+def _fitted_mean(mean: str | float, data: Observations, arrays: dict[str, Tensor]) -> FittedMean:
     made = _mean(mean, data, arrays)
     basis = made.basis(data.X.take(slice(0, 1)))
     p = 0 if basis is None else basis.shape[1]
     return FittedMean(made, float_array(arrays, "mean_coef", (p, data.n_targets)))
 
 
-def _mean(mean: Any, data: Observations, arrays: dict[str, Tensor]) -> Mean:
+def _mean(mean: str | float, data: Observations, arrays: dict[str, Tensor]) -> Mean:
     if mean == "linear":
         d = vectors(data.X).shape[1]
         return LinearMean(float_array(arrays, "mean_centre", (d,)), float_array(arrays, "mean_scale", (d,), least=0.0))

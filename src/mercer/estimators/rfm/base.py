@@ -12,6 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.data.given import Alpha, Axes, Budget, Device, Landmarks, Precision, Rows, Seed
 from mercer.data.rows import RowSource
 from mercer.estimators.common.base import KernelEstimator
 from mercer.estimators.common.convergence import warn_if_not_converged
@@ -22,6 +23,7 @@ from mercer.estimators.rfm.fit import RFMFit
 from mercer.estimators.rfm.report import column_names, machine_report
 from mercer.estimators.rfm.settings import MATRICES, candidates
 from mercer.kernels import Kernel
+from mercer.kernels.names import KernelLike
 from mercer.plots.features import column_weights, gradient_matrix, rounds_path
 from mercer.solvers.registry import solver_asked_for
 
@@ -45,20 +47,20 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
 
     def __init__(
         self,
-        kernel: Any = "auto",
+        kernel: KernelLike = "auto",
         *,
-        alpha: Any = "auto",
+        alpha: Alpha = "auto",
         matrix: str = "auto",
         max_iter: int = 6,
         n_folds: int = 5,
         n_learn: int = 4000,
         solver: str = "auto",
         n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
-        device: Any = "auto",
-        dtype: Any = "auto",
-        memory_budget: Any = None,
-        random_state: Any = None,
+        landmarks: Landmarks = "uniform",
+        device: Device = "auto",
+        dtype: Precision = "auto",
+        memory_budget: Budget = None,
+        random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -81,18 +83,18 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
         check_is_fitted(self)
         return machine_report(self._fit, self._names())
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the importances of the columns, the largest first."""
         check_is_fitted(self)
         return column_weights(self._names(), self.feature_importances_, ax=ax)
 
-    def plot_agop(self, ax: Any = None) -> Any:
+    def plot_agop(self, ax: Axes | None = None) -> Any:
         """Draw M as an image; its diagonal where only that was learned."""
         check_is_fitted(self)
         agop = np.asarray(self.agop_)
         return gradient_matrix(self._names(), np.diag(agop) if agop.ndim == 1 else agop, ax=ax)
 
-    def plot_rounds(self, ax: Any = None) -> Any:
+    def plot_rounds(self, ax: Axes | None = None) -> Any:
         """Draw the cross-fitted error by the number of rounds, for each machine compared on all folds."""
         check_is_fitted(self)
         if not self._fit.paths:
@@ -103,7 +105,7 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
     def _names(self) -> list[str]:
         return column_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
 
-    def _values(self, X: Any) -> Tensor:
+    def _values(self, X: Rows) -> Tensor:
         """The fitted functions at rows, (m, t)."""
         check_is_fitted(self)
         rows = checked_rows(self, self.kernel_, X)

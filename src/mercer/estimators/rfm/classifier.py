@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mercer.core.arrays import restore
 from mercer.core.errors import InputError
+from mercer.data.given import Alpha, Budget, ClassWeight, Device, Landmarks, Precision, Rows, Seed, Targets, Weights
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.labels import decoded, encoded, with_class_weights
@@ -21,6 +22,7 @@ from mercer.estimators.rfm.fit import RFMFit, codes_of, fit_rows
 from mercer.estimators.rfm.settings import RFMSettings
 from mercer.estimators.rfm.state import machine_from_state, machine_state
 from mercer.files.persistence import register
+from mercer.kernels.names import KernelLike
 
 
 @register
@@ -64,21 +66,21 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
 
     def __init__(
         self,
-        kernel: Any = "auto",
+        kernel: KernelLike = "auto",
         *,
-        alpha: Any = "auto",
+        alpha: Alpha = "auto",
         matrix: str = "auto",
         max_iter: int = 6,
         n_folds: int = 5,
         n_learn: int = 4000,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         solver: str = "auto",
         n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
-        device: Any = "auto",
-        dtype: Any = "auto",
-        memory_budget: Any = None,
-        random_state: Any = None,
+        landmarks: Landmarks = "uniform",
+        device: Device = "auto",
+        dtype: Precision = "auto",
+        memory_budget: Budget = None,
+        random_state: Seed = None,
         verbose: bool = False,
     ) -> None:
         super().__init__(
@@ -100,7 +102,7 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
         self.class_weight = class_weight
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: Weights = None) -> Self:
         """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
         settings = RFMSettings.of(self.get_params(deep=False))
         classes, codes = encoded(y)
@@ -109,16 +111,16 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
         sample = with_class_weights(sample, settings.class_weight, classes, codes)
         return self._keep(fit_rows(settings, _signed(sample, len(classes)), classes))
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Rows) -> Any:
         """Decisions of shape (m,) for two classes, positive for the second, else (m, classes)."""
         values = self._values(X)
         return restore(values[:, 0] if values.shape[1] == 1 else values, X)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Rows) -> Any:
         """The most likely class of each row."""
         return decoded(codes_of(self._values(X)), self.classes_, X)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Rows) -> Any:
         """Probabilities of shape (m, classes); the most likely class is that of `predict`."""
         values = self._values(X)
         if self._fit.calibration is None:

@@ -8,6 +8,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from torch import Tensor
 
 from mercer.core.arrays import restore
+from mercer.data.given import Rows, Targets, Weights
 from mercer.data.rows import RowSource
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.samples import checked_sample, checked_source, sampled
@@ -78,7 +79,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     """
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t), or to a `RowSource` that has both."""
         settings = RFMSettings.of(self.get_params(deep=False))
         if isinstance(X, RowSource):
@@ -87,7 +88,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
         sample = checked_sample(self, settings.candidates[0].kernel, X, y, sample_weight)
         return self._keep(fit_rows(settings, sample))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Rows) -> Any:
         """The fitted function at the rows of X, or of a `RowSource`, of shape (m,) or (m, t), in the dtype of X."""
         values = self._source_values(X) if isinstance(X, RowSource) else self._values(X)
         return restore(values[:, 0] if self._fit.seen.one_target else values, X)

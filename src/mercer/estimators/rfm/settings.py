@@ -9,6 +9,7 @@ from typing import Any
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplace, as_kernel
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import MEDIAN
 from mercer.solvers.landmarks import check_landmarks
 
@@ -72,7 +73,7 @@ class RFMSettings:
         return cls(**p)
 
 
-def candidates(kernel: Any) -> tuple[Candidate, ...]:
+def candidates(kernel: KernelLike) -> tuple[Candidate, ...]:
     """The kernels to compare for what a user gave, or an error."""
     if isinstance(kernel, str) and kernel == "auto":
         return AUTO

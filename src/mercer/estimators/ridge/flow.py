@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.given import Numbers
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import system_of
 from mercer.functions.sums import KernelSum
@@ -28,7 +28,7 @@ def with_flow(fit: RidgeFit) -> RidgeFit:
     return replace(fit, flowing=Flowing.of(system.operator, system.rhs, fit.seen.total_weight))
 
 
-def values_at(fit: RidgeFit, rows: Points, t: Any) -> Tensor:
+def values_at(fit: RidgeFit, rows: Points, t: Numbers) -> Tensor:
     """The predictions at the rows for a time, (m,) or (m, k), or for several, (times, m) or (times, m, k)."""
     times = [checked_time(each) for each in np.ravel(np.asarray(t, dtype=np.float64))]
     if not times or np.ndim(t) > 1:

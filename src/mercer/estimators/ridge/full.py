@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mercer.core.memory import resolve_budget
 from mercer.core.results import Solution
+from mercer.data.given import Alpha
 from mercer.data.sample import Sample
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.plan import RidgePlan
@@ -76,12 +77,12 @@ def system_of(plan: RidgePlan, sample: Sample, dtype: torch.dtype | None = None)
     return RidgeSystem.of(sample, lambda X: plan.place.gram(plan.kernel, X, dtype=dtype), **options)
 
 
-def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
+def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Alpha) -> Solution:
     """Solve the full system by the solver of the plan."""
     return _solved(plan, system, _accurate(plan, sample, system), rhs, alpha)
 
 
-def _solved(plan: RidgePlan, system: RidgeSystem, accurate: RidgeSystem, rhs: Tensor, alpha: Any) -> Solution:
+def _solved(plan: RidgePlan, system: RidgeSystem, accurate: RidgeSystem, rhs: Tensor, alpha: Alpha) -> Solution:
     more: dict[str, Any] = {} if accurate is system else {"accurate": accurate.operator}
     if "total_weight" in options_of(plan.solver):
         more["total_weight"] = system.data.seen.total_weight

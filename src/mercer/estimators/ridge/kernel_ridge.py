@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -16,7 +16,23 @@ from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.data.engines import using_engine
+from mercer.data.given import (
+    Alpha,
+    Axes,
+    Budget,
+    Device,
+    Landmarks,
+    Numbers,
+    Order,
+    Path,
+    Precision,
+    Rows,
+    Seed,
+    Targets,
+    Weights,
+)
 from mercer.data.rows import DaskRows, RowSource, is_dask
+from mercer.estimators.common.available import available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.refits import checked_order
@@ -50,6 +66,7 @@ from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.functions.sums import FeatureSum
 from mercer.kernels import Kernel
+from mercer.kernels.names import KernelLike
 from mercer.solvers.registry import merges, solver_asked_for
 from mercer.theory import Forecaster, curve_of, samples_needed
 
@@ -142,23 +159,23 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
 
     def __init__(
         self,
-        kernel: Any = "laplace",
+        kernel: KernelLike = "laplace",
         *,
-        alpha: Any = "auto",
-        alphas: Any = None,
+        alpha: Alpha = "auto",
+        alphas: Numbers | None = None,
         fit_intercept: bool = True,
         tune: bool | str = False,
         solver: str = "auto",
-        device: Any = "auto",
-        dtype: Any = "auto",
-        memory_budget: Any = None,
-        random_state: Any = None,
+        device: Device = "auto",
+        dtype: Precision = "auto",
+        memory_budget: Budget = None,
+        random_state: Seed = None,
         tol: float = TOL,
         max_iter: int | None = None,
         n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
+        landmarks: Landmarks = "uniform",
         n_features: int | None = None,
-        checkpoint: Any = None,
+        checkpoint: Path | None = None,
         client: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -182,7 +199,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, order: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None, order: Order = None) -> Self:
         """Fit to rows X of shape (n, d) and targets y of shape (n,) or (n, t), or to a `RowSource` that has both.
 
         `order` tells how rows follow each other in time: one number, date or text for each. It changes no prediction,
@@ -207,7 +224,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
 
     @available_if(lambda self: merges(self.solver))
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Rows, y: Targets, sample_weight: Weights = None) -> Self:
         """Add rows to a fit on landmarks or random features; the result is that of one fit to all rows so far.
 
         For ``solver="nystrom"`` and ``"random_features"``. The first call decides the kernel's length scales, alpha
@@ -225,7 +242,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         plan = planned_first(settings, sample) if begun is None else continued(begun.plan, settings, sample)
         return self._keep(with_more(begun, plan, sample))
 
-    def predict(self, X: Any, t: Any = None) -> Any:
+    def predict(self, X: Rows, t: Numbers | None = None) -> Any:
         """Predictions for the rows of X, or of a `RowSource`, of shape (m,) or (m, t), in the dtype of X.
 
         For a Dask array or data frame a Dask array, which is computed when it is asked for. With ``solver="flow"``, `t`
@@ -249,7 +266,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
 
-    def _predict_at(self, X: Any, t: Any) -> Any:
+    def _predict_at(self, X: Rows, t: Numbers) -> Any:
         fit = with_flow(self._fit)
         if is_dask(X) or isinstance(X, RowSource):
             raise InputError("predict(t=...) takes rows in memory: pass arrays.")
@@ -258,7 +275,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         return restore(checked_values(values.to(rows.values.dtype) if rows.is_tensor else values, "Predictions"), X)
 
     def predict_interval(
-        self, X: Any, level: float = 0.9, method: str = "residuals", calibrate: tuple[Any, Any] | None = None
+        self, X: Rows, level: float = 0.9, method: str = "residuals", calibrate: tuple[Any, Any] | None = None
     ) -> tuple[Any, Any]:
         r"""The ends of intervals that hold the target of a new row with probability `level`, each (m,) or (m, t).
 
@@ -323,7 +340,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         assert self._fit.loo is not None
         return self._fit.seen.given_back(self._fit.loo)
 
-    def label_weights(self, X: Any) -> Any:
+    def label_weights(self, X: Rows) -> Any:
         r"""The weights of the training labels in each prediction, of shape (m, n); (m, n, t) with one alpha per target.
 
         .. math:: f(x) = \sum_i w_i(x) y_i, \qquad w(x) = (K + \alpha W^{-1})^{-1} k(X, x).
@@ -337,7 +354,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
             warn_if_not_converged("KernelRidge.label_weights", solution)
         return restore(weights, X)
 
-    def influential(self, X: Any, k: int = 10) -> Influence:
+    def influential(self, X: Rows, k: int = 10) -> Influence:
         """The `k` training rows behind each prediction: those with the largest label weights."""
         if not isinstance(k, int | np.integer) or k < 1:
             raise InputError(f"influential(k={k!r}): k must be an integer >= 1.")
@@ -359,12 +376,12 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
 
     def learning_curve(
         self,
-        factors: Any = (1, 2, 4, 8),
+        factors: Sequence[float] = (1, 2, 4, 8),
         level: float = 0.9,
         *,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows | None = None,
+        y: Targets | None = None,
+        sample_weight: Weights = None,
     ) -> Any:
         """The error expected with more rows: a `LearningCurve` for each target, which says where not to rely on it.
 
@@ -376,7 +393,9 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         found = [curve_of(made, factors, level) for made in self._forecasters(X, y, sample_weight)]
         return found[0] if self._fit.seen.one_target else found
 
-    def samples_needed(self, target: float, *, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+    def samples_needed(
+        self, target: float, *, X: Rows | None = None, y: Targets | None = None, sample_weight: Weights = None
+    ) -> Any:
         """How many rows reach a root mean squared error of `target`: a `SamplesNeeded` for each target.
 
         X and y are those of `learning_curve`.
@@ -384,7 +403,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         found = [samples_needed(made, target) for made in self._forecasters(X, y, sample_weight)]
         return found[0] if self._fit.seen.one_target else found
 
-    def _forecasters(self, X: Any, y: Any, sample_weight: Any) -> list[Forecaster]:
+    def _forecasters(self, X: Rows | None, y: Targets | None, sample_weight: Weights) -> list[Forecaster]:
         check_is_fitted(self)
         rows = None if X is None else checked_sample(self, self.kernel_, X, y, sample_weight, reset=False)
         return ridge_forecasters(self._fit, rows)
@@ -394,7 +413,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         check_is_fitted(self)
         return ridge_report(self._fit, getattr(self, "n_features_in_", None))
 
-    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+    def plot(self, X: Rows | None = None, y: Targets | None = None, ax: Axes | None = None) -> Any:
         """Draw the function of one or two features, else predicted against actual values: leave-one-out, or at X, y."""
         check_is_fitted(self)
         if (X is None) != (y is None):

@@ -12,6 +12,7 @@ import torch
 from mercer.core.errors import InputError
 from mercer.core.memory import readable, require, resolve_budget
 from mercer.core.progress import Iterations
+from mercer.data.given import Alpha, Budget
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.alpha import AUTO, checked_alpha
@@ -178,13 +179,13 @@ def rows_to_sample(settings: RidgeSettings, source: RowSource) -> int:
     return max(FEWEST_SAMPLED, (POOL if spread else 1) * m)
 
 
-def place_of(settings: RidgeSettings, solver: str, seen: Seen, budget: Any) -> Placement:
+def place_of(settings: RidgeSettings, solver: str, seen: Seen, budget: Budget) -> Placement:
     """Where and in which precision kernel values are found."""
     dtype = dtype_of(settings.dtype, seen, single=traits_of(solver).iterates)
     return Placement(device_of(settings.device, seen), dtype, budget)
 
 
-def _automatic(solver: str, sample: Sample, memory_budget: Any, device: torch.device) -> float | str:
+def _automatic(solver: str, sample: Sample, memory_budget: Budget, device: torch.device) -> float | str:
     """What alpha="auto" is for the solver that a number would get.
 
     Zero for a descent, which rows held out stop; "loo" where the fit itself has a path and there are few rows, or few
@@ -201,7 +202,13 @@ def _automatic(solver: str, sample: Sample, memory_budget: Any, device: torch.de
 
 
 def _chosen(
-    settings: RidgeSettings, solver: Any, n: int, n_targets: int, alpha: Any, budget: Any, device: torch.device
+    settings: RidgeSettings,
+    solver: Any,
+    n: int,
+    n_targets: int,
+    alpha: str | float | torch.Tensor,
+    budget: Budget,
+    device: torch.device,
 ) -> tuple[str, str]:
     few = settings.n_landmarks, settings.n_features
     return choose(n, n_targets, alpha, solver, budget, device, n_landmarks=few[0], n_features=few[1])
@@ -226,7 +233,7 @@ def _reserved(settings: RidgeSettings, source: RowSource) -> int:
 
 
 def own_features(
-    kernel: Kernel, data: Sample, budget: Any, device: Any = "cpu", most: int | None = None
+    kernel: Kernel, data: Sample, budget: Budget, device: torch.device | str = "cpu", most: int | None = None
 ) -> ExplicitFeatures | None:
     """The features of a kernel that has few of them, at most so many and what memory has room for; else None."""
     if data.square:
@@ -239,7 +246,7 @@ def _few_features(features: ExplicitFeatures, n: int) -> str:
     return f"chosen because the kernel has {features.n_features:,} features, fewer than the {n:,} rows"
 
 
-def _streamed_solver(settings: RidgeSettings, alpha: Any, kernel: Kernel, some: Sample) -> str:
+def _streamed_solver(settings: RidgeSettings, alpha: Alpha, kernel: Kernel, some: Sample) -> str:
     if settings.solver == "auto":
         if settings.n_features is not None:
             return "random_features"

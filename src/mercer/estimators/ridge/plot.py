@@ -10,6 +10,7 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.given import Axes, Rows, Targets
 from mercer.estimators.common.pictures import function_plot
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.left_out import with_left_out
@@ -17,7 +18,7 @@ from mercer.plots import predicted_against_actual
 
 
 def ridge_plot(
-    fit: RidgeFit, given: tuple[Any, Any, Any] | None, *, features: Sequence[str] | None, ax: Any = None
+    fit: RidgeFit, given: tuple[Any, Any, Any] | None, *, features: Sequence[str] | None, ax: Axes | None = None
 ) -> Any:
     """The function itself for one or two `features` and one target, else predicted against actual values.
 
@@ -41,7 +42,7 @@ def ridge_plot(
     return predicted_against_actual(actual, loo, title="Leave-one-out predictions", ax=ax)
 
 
-def _drawn(fit: RidgeFit, X: Any, y: Any, features: Sequence[str], ax: Any) -> Any:
+def _drawn(fit: RidgeFit, X: Rows, y: Targets, features: Sequence[str], ax: Axes | None) -> Any:
     def values(grid: np.ndarray) -> np.ndarray:
         return fit.values(Points(torch.from_numpy(grid))).cpu().numpy()
 

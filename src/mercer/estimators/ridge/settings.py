@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
+from mercer.data.given import Landmarks
 from mercer.estimators.common.alpha import AUTO, checked_alphas
 from mercer.kernels import Kernel, as_kernel
 from mercer.solvers.landmarks import check_landmarks
@@ -85,7 +86,7 @@ def _named(p: Mapping[str, Any]) -> tuple[str, Any]:
     return name, solver
 
 
-def _checked_landmarks(solver: Any, landmarks: Any, n_landmarks: Any) -> int | None:
+def _checked_landmarks(solver: Any, landmarks: Landmarks, n_landmarks: Any) -> int | None:
     count = check_landmarks(landmarks, n_landmarks)
     named = isinstance(landmarks, str)
     takes = solver == "auto" or traits_of(solver).sums_of == "landmarks"

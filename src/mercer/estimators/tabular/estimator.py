@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -22,7 +21,9 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.report import Report
+from mercer.data.given import Axes, Rows, Targets, Weights
 from mercer.data.table import Table
+from mercer.estimators.common.available import Method, available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.tabular.encoder import MAX_LEVELS, RARE, TableEncoder
@@ -61,7 +62,7 @@ def tabular(estimator: Any, **options: Any) -> TabularEstimator:
     return TabularEstimator(estimator, **options)
 
 
-def _inner_has(name: str) -> Any:
+def _inner_has(name: str) -> Callable[[Method], Method]:
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.inner), name))
 
 
@@ -142,13 +143,13 @@ class TabularEstimator(BaseEstimator):
         return KernelRidge() if self.estimator is None else self.estimator
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None, **params: Any) -> Self:
         """Look at every column of the table X, and fit the estimator to what becomes of them."""
         return self._fitted("fit", X, y, sample_weight, params)
 
     @_inner_has("partial_fit")
     @all_or_nothing
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def partial_fit(self, X: Rows, y: Targets, sample_weight: Weights = None, **params: Any) -> Self:
         """Add rows; those of the first call decide what becomes of the columns."""
         if not hasattr(self, "estimator_"):
             return self._fitted("partial_fit", X, y, sample_weight, params)
@@ -157,27 +158,27 @@ class TabularEstimator(BaseEstimator):
         return self
 
     @_inner_has("predict")
-    def predict(self, X: Any, **params: Any) -> Any:
+    def predict(self, X: Rows, **params: Any) -> Any:
         """Predictions of the estimator for the rows of a table."""
         return self._inner().predict(self._encoded(X), **self._routed("predict", params))
 
     @_inner_has("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Rows) -> Any:
         """Probabilities of the classes, (m, classes)."""
         return self._inner().predict_proba(self._encoded(X))
 
     @_inner_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Rows) -> Any:
         """Logarithms of the probabilities."""
         return self._inner().predict_log_proba(self._encoded(X))
 
     @_inner_has("decision_function")
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Rows) -> Any:
         """Decisions of a classifier."""
         return self._inner().decision_function(self._encoded(X))
 
     @_inner_has("predict_interval")
-    def predict_interval(self, X: Any, level: float = 0.9, **options: Any) -> Any:
+    def predict_interval(self, X: Rows, level: float = 0.9, **options: Any) -> Any:
         """Intervals of the estimator; rows to `calibrate` with are tables, too."""
         if options.get("calibrate") is not None:
             rows, targets = options["calibrate"]
@@ -185,12 +186,12 @@ class TabularEstimator(BaseEstimator):
         return self._inner().predict_interval(self._encoded(X), level, **options)
 
     @_inner_has("transform")
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Any:
         """The features that a transformer makes."""
         return self._inner().transform(self._encoded(X))
 
     @_inner_has("score")
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+    def score(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None, **params: Any) -> float:
         """The score of the estimator at the rows of a table."""
         return float(self._inner().score(self._encoded(X), y, **self._routed("score", params | _given(sample_weight))))
 
@@ -210,7 +211,7 @@ class TabularEstimator(BaseEstimator):
         return tabular_report(self.encoder_, inner)
 
     @_inner_has("plot")
-    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+    def plot(self, X: Rows | None = None, y: Targets | None = None, ax: Axes | None = None) -> Any:
         """The picture of the estimator."""
         return self._inner().plot(None if X is None else self._encoded(X), y, ax=ax)
 
@@ -226,7 +227,7 @@ class TabularEstimator(BaseEstimator):
             mapping.add(caller=name, callee=name)
         return MetadataRouter(owner=self).add(estimator=self.inner, method_mapping=mapping)
 
-    def _fitted(self, method: str, X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Self:
+    def _fitted(self, method: str, X: Rows, y: Targets | None, sample_weight: Weights, params: dict[str, Any]) -> Self:
         table = Table.of(X)
         if not len(table) or not table.columns:
             what = "sample(s)" if table.columns else "feature(s)"
@@ -247,7 +248,7 @@ class TabularEstimator(BaseEstimator):
         self.estimator_ = getattr(inner, method)(_for(inner, points), y, **given)
         return self
 
-    def _remember(self, X: Any, table: Table) -> None:
+    def _remember(self, X: Rows, table: Table) -> None:
         """What scikit-learn knows of the columns of a table."""
         if table.named:
             self.n_features_in_ = len(table.columns)
@@ -256,7 +257,7 @@ class TabularEstimator(BaseEstimator):
             _check_feature_names(self, X, reset=True)
             _check_n_features(self, X, reset=True)
 
-    def _encoded(self, X: Any) -> Any:
+    def _encoded(self, X: Rows) -> Any:
         inner, table = self._inner(), Table.of(X)
         if not table.named:
             _check_n_features(self, X, reset=False)
@@ -309,7 +310,7 @@ class TabularEstimator(BaseEstimator):
         return tabular_from_state(cls, meta, arrays)
 
 
-def _given(sample_weight: Any) -> dict[str, Any]:
+def _given(sample_weight: Weights) -> dict[str, Any]:
     return {} if sample_weight is None else {"sample_weight": sample_weight}
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from mercer.core.arrays import Points
 from mercer.core.seeding import as_seed
+from mercer.data.given import Targets
 from mercer.estimators.common.base import KernelEstimator
 from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.estimators.rfm import RFMClassifier, RFMRegressor
@@ -22,7 +23,9 @@ LEARNS_WEIGHTS = (RFMRegressor, RFMClassifier)
 """These find the weights of columns themselves."""
 
 
-def ready(estimator: Any, encoder: TableEncoder, points: Points, y: Any, weights: Any) -> Any:
+def ready(
+    estimator: BaseEstimator, encoder: TableEncoder, points: Points, y: Targets | None, weights: np.ndarray | None
+) -> Any:
     """An unfitted copy whose kernel knows the encoded columns.
 
     Columns of a `Subspace` are those of the table. "auto" is the median distance of encoded rows for each column,
@@ -49,6 +52,6 @@ def with_columns(kernel: Kernel, encoder: TableEncoder) -> Kernel:
     return replace(kernel, **changes) if changes else kernel
 
 
-def _variance(y: Any) -> float:
+def _variance(y: Targets | None) -> float:
     values = np.asarray(y, dtype=np.float64)
     return float(values.var(axis=0).mean()) or 1.0

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.arrays import Points, restore
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.report import Report
+from mercer.data.given import Rows
 from mercer.estimators.common.base import KernelEstimator
 from mercer.estimators.common.samples import checked_rows
 from mercer.estimators.transformers.fit import MapFit
@@ -32,7 +33,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
     kernel_: Kernel
     features_: Any
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Any:
         """The features of the rows of X, of shape (n, p), in the dtype of X."""
         check_is_fitted(self)
         return restore(self._fit.values(checked_rows(self, self.kernel_, X)), X)
@@ -70,7 +71,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
 class FeatureTransformer(MapTransformer):
     """A map phi with phi(x).phi(z) close to a kernel."""
 
-    def approximation_error(self, X: Any, Z: Any = None, *, max_rows: int = 2000) -> ApproximationError:
+    def approximation_error(self, X: Rows, Z: Rows | None = None, *, max_rows: int = 2000) -> ApproximationError:
         """How far phi(x).phi(z) is from the kernel on the pairs of rows of X and Z (X by default).
 
         Of more than `max_rows` rows, that many are taken at even distances.

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.data.given import Alpha
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.transformers.pre_images import Inverse, check_pre_image
@@ -18,6 +19,7 @@ from mercer.features import NystromMap, PrincipalSubspace
 from mercer.features.pre_image import fixed_point_pre_images
 from mercer.features.principal import principal_subspace_of_landmarks
 from mercer.kernels import Kernel
+from mercer.kernels.names import KernelLike
 from mercer.solvers.choose import landmark_count
 from mercer.solvers.landmarks import check_landmarks, choose_landmarks
 
@@ -76,7 +78,7 @@ class PCAFit(PrincipalFit):
             coordinates=found.coordinates,
         )
 
-    def with_inverse(self, kernel: Any, alpha: Any) -> PCAFit:
+    def with_inverse(self, kernel: KernelLike, alpha: Alpha) -> PCAFit:
         """The fit with the way back, which is learned when it is first needed."""
         if self.inverse is not None:
             return self

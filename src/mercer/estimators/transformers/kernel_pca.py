@@ -12,6 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import as_points, checked_values, restore
 from mercer.core.report import Report
 from mercer.core.results import SolverReport
+from mercer.data.given import Alpha, Axes, Budget, Device, Landmarks, Rows, Seed, Targets
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.rules import Rules, one_of
@@ -26,6 +27,7 @@ from mercer.estimators.transformers.state import begun, map_state
 from mercer.features import PrincipalSubspace
 from mercer.files.kinds import number
 from mercer.files.persistence import register
+from mercer.kernels.names import KernelLike
 from mercer.plots import coordinates
 from mercer.solvers.top_eigenpairs import EIGENSOLVERS
 
@@ -106,20 +108,20 @@ class KernelPCA(MapTransformer):
     def __init__(
         self,
         n_components: int | None = None,
-        kernel: Any = "gaussian",
+        kernel: KernelLike = "gaussian",
         *,
         center: bool = True,
-        landmarks: Any = None,
+        landmarks: Landmarks | None = None,
         n_landmarks: int | None = None,
         solver: str = "auto",
         tol: float = 1e-12,
         max_iter: int = 500,
         pre_image: str = "ridge",
-        inverse_kernel: Any = "gaussian",
-        inverse_alpha: Any = 0.1,
-        device: Any = "auto",
-        memory_budget: Any = None,
-        random_state: Any = None,
+        inverse_kernel: KernelLike = "gaussian",
+        inverse_alpha: Alpha = 0.1,
+        device: Device = "auto",
+        memory_budget: Budget = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -139,12 +141,12 @@ class KernelPCA(MapTransformer):
     _fit: PCAFit
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None) -> Self:
         """Find the components of the rows of X; y is ignored."""
         return self._keep(self._found(X))
 
     @all_or_nothing
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: Rows, y: Targets | None = None) -> Any:
         """Find the components of the rows of X and give their coordinates."""
         fit = self._found(X)
         self._keep(fit)
@@ -153,7 +155,7 @@ class KernelPCA(MapTransformer):
         rows = fit.features.points
         return restore(fit.coordinates.to(rows.values) if rows.is_tensor else fit.coordinates, X)
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Rows) -> Any:
         """Points whose coordinates are near the rows of X, of shape (n, d): approximate pre-images."""
         check_is_fitted(self)
         self._check_parameters()  # pre_image may have been set since
@@ -187,7 +189,7 @@ class KernelPCA(MapTransformer):
         lines, concerns = pca_lines(self._fit), pca_concerns(self._fit)
         return map_report(self.title, self._fit, getattr(self, "n_features_in_", None), lines, concerns)
 
-    def plot(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+    def plot(self, X: Rows | None = None, y: Targets | None = None, ax: Axes | None = None) -> Any:
         """Draw the first two coordinates of the rows of X, by default of `X_fit_`, coloured by y.
 
         A single component is drawn against the number of the row. Returns the axes: `.figure.savefig(...)` writes the
@@ -201,7 +203,7 @@ class KernelPCA(MapTransformer):
             Y, names = np.c_[np.arange(len(Y)), Y], ["Number of the row", *names]
         return coordinates(Y[:, 0], Y[:, 1], labels=y, x_name=names[0], y_name=names[1], ax=ax)
 
-    def _found(self, X: Any) -> PCAFit:
+    def _found(self, X: Rows) -> PCAFit:
         settings = PCASettings.of(self.get_params(deep=False))
         fit = find_components(settings, checked_inputs(self, settings.kernel, X))
         warn_if_not_converged("KernelPCA", fit.report)

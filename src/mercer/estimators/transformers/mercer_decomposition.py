@@ -12,6 +12,7 @@ from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.results import SolverReport
+from mercer.data.given import Axes, Budget, Device, Rows, Seed, Targets
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
@@ -33,6 +34,7 @@ from mercer.estimators.transformers.state import begun, map_state
 from mercer.files.kinds import number
 from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Kernel
+from mercer.kernels.names import KernelLike
 from mercer.plots import spectrum
 from mercer.solvers.top_eigenpairs import EIGENSOLVERS
 
@@ -106,14 +108,14 @@ class MercerDecomposition(FeatureTransformer):
     def __init__(
         self,
         n_components: int | None = 10,
-        kernel: Any = "gaussian",
-        random_state: Any = None,
+        kernel: KernelLike = "gaussian",
+        random_state: Seed = None,
         *,
         solver: str = "auto",
         tol: float = 1e-12,
         max_iter: int = 500,
-        device: Any = "auto",
-        memory_budget: Any = None,
+        device: Device = "auto",
+        memory_budget: Budget = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -127,14 +129,14 @@ class MercerDecomposition(FeatureTransformer):
     _fit: PrincipalFit
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None) -> Self:
         """Decompose the kernel on the rows of X; y is ignored."""
         settings = PrincipalSettings.of(self.get_params(deep=False))
         fit = decompose(settings, checked_inputs(self, settings.kernel, X))
         warn_if_not_converged("MercerDecomposition", fit.report)
         return self._keep(fit)
 
-    def eigenfunctions(self, X: Any) -> Any:
+    def eigenfunctions(self, X: Rows) -> Any:
         """The values psi_s(x_i), of shape (n, n_components)."""
         check_is_fitted(self)
         rows = checked_rows(self, self.kernel_, X)
@@ -162,7 +164,7 @@ class MercerDecomposition(FeatureTransformer):
         lines: Lines = [("eigenvalues", f"{len(fit.eigenvalues):,} ({shown})"), ("solver", str(fit.report))]
         return map_report(self.title, fit, getattr(self, "n_features_in_", None), lines)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the eigenvalues on a logarithmic scale. Returns the axes: `.figure.savefig(...)` writes the picture."""
         check_is_fitted(self)
         return spectrum(self._fit.eigenvalues.cpu().numpy(), total=self.trace_, ax=ax)

@@ -13,6 +13,7 @@ from mercer.core.arrays import Points
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.seeding import as_seed
+from mercer.data.given import Budget, Device, Landmarks, Precision, Rows, Seed, Targets
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
@@ -25,6 +26,7 @@ from mercer.features import NystromMap
 from mercer.features.draws import checked_size
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.names import KernelLike
 from mercer.solvers.landmarks import choose_landmarks
 
 
@@ -123,13 +125,13 @@ class NystromFeatures(FeatureTransformer):
     def __init__(
         self,
         n_components: int = 100,
-        kernel: Any = "gaussian",
-        random_state: Any = None,
+        kernel: KernelLike = "gaussian",
+        random_state: Seed = None,
         *,
-        landmarks: Any = "uniform",
-        device: Any = "auto",
-        dtype: Any = "auto",
-        memory_budget: Any = None,
+        landmarks: Landmarks = "uniform",
+        device: Device = "auto",
+        dtype: Precision = "auto",
+        memory_budget: Budget = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -140,7 +142,7 @@ class NystromFeatures(FeatureTransformer):
         self.memory_budget = memory_budget
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None) -> Self:
         """Choose the landmarks among the rows of X; y is ignored."""
         settings = NystromSettings.of(self.get_params(deep=False))
         return self._keep(fit_nystrom(settings, checked_inputs(self, settings.kernel, X)))

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.data.given import Alpha
 from mercer.estimators.ridge import KernelRidge
 from mercer.features import KernelProjection
 from mercer.kernels import Gaussian, Kernel, as_kernel
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import AUTO, MEDIAN
 
 
@@ -23,7 +25,7 @@ class Inverse:
     mean: Tensor
 
     @classmethod
-    def learned(cls, projection: KernelProjection, kernel: Any, alpha: Any, **options: Any) -> Inverse:
+    def learned(cls, projection: KernelProjection, kernel: KernelLike, alpha: Alpha, **options: Any) -> Inverse:
         """The regression on the points of a projection."""
         inputs = projection.points.values.to(torch.float64)
         mean = inputs.mean(0)
@@ -35,7 +37,7 @@ class Inverse:
         return torch.as_tensor(self.regression.predict(Y.to(self.mean))) + self.mean
 
 
-def of_coordinates(kernel: Any) -> Kernel:
+def of_coordinates(kernel: KernelLike) -> Kernel:
     """A kernel on coordinates, which share one unit: "auto" is "median"."""
     given = as_kernel(kernel)
     return given.replace(**{path: MEDIAN for path, value in given.get_params().items() if value == AUTO})

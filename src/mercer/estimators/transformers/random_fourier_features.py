@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.seeding import as_seed
+from mercer.data.given import Rows, Seed, Targets
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
@@ -23,6 +24,7 @@ from mercer.features.draws import check_draw, checked_size
 from mercer.files.persistence import register
 from mercer.functions.fourier import METHODS, FourierFeatures
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.names import KernelLike
 from mercer.kernels.spectral import NoSpectralMeasureError
 
 WORDS = {
@@ -111,7 +113,12 @@ class RandomFourierFeatures(FeatureTransformer):
     own_rules: ClassVar[Rules] = {"method": one_of(*METHODS)}
 
     def __init__(
-        self, n_components: int = 100, kernel: Any = "gaussian", random_state: Any = None, *, method: str = "pairs"
+        self,
+        n_components: int = 100,
+        kernel: KernelLike = "gaussian",
+        random_state: Seed = None,
+        *,
+        method: str = "pairs",
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -119,7 +126,7 @@ class RandomFourierFeatures(FeatureTransformer):
         self.method = method
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None) -> Self:
         """Draw the features for rows like those of X; y is ignored."""
         settings = FourierSettings.of(self.get_params(deep=False))
         return self._keep(fit_fourier(settings, checked_inputs(self, settings.kernel, X)))

@@ -9,6 +9,7 @@ from typing import Any, Self
 from torch import Tensor
 
 from mercer.core.seeding import as_seed
+from mercer.data.given import Rows, Seed, Targets
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.samples import checked_inputs
@@ -115,7 +116,7 @@ class RandomNetworkFeatures(FeatureTransformer):
         self,
         n_components: int = 100,
         activation: Any = "relu",
-        random_state: Any = None,
+        random_state: Seed = None,
         *,
         weight_scale: float = 1.0,
         bias_scale: float = 1.0,
@@ -127,7 +128,7 @@ class RandomNetworkFeatures(FeatureTransformer):
         self.bias_scale = bias_scale
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None) -> Self:
         """Draw the weights for rows like those of X; y is ignored."""
         settings = NetworkSettings.of(self.get_params(deep=False))
         return self._keep(fit_network(settings, checked_inputs(self, ANY_KERNEL, X)))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
+from mercer.data.given import Rows, Targets
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
@@ -23,6 +24,7 @@ from mercer.features import TaylorMap
 from mercer.files.kinds import whole
 from mercer.files.persistence import register
 from mercer.kernels import Gaussian, as_kernel
+from mercer.kernels.names import KernelLike
 
 MOST_FEATURES = 10**6
 
@@ -41,7 +43,7 @@ class TaylorSettings:
         return cls(int(parameters["degree"]), as_gaussian(parameters["kernel"]), bool(parameters["center"]))
 
 
-def as_gaussian(kernel: Any) -> Gaussian:
+def as_gaussian(kernel: KernelLike) -> Gaussian:
     """A Gaussian kernel, its name, or a number that is its length scale."""
     found = Gaussian(kernel) if is_number(kernel) else as_kernel(kernel)
     if not isinstance(found, Gaussian):
@@ -109,13 +111,13 @@ class TaylorFeatures(FeatureTransformer):
     own_rules: ClassVar[Rules] = {"kernel": Reader(as_gaussian)}
     leading = ("degree", "kernel")
 
-    def __init__(self, degree: int = 4, kernel: Any = "gaussian", *, center: bool = True) -> None:
+    def __init__(self, degree: int = 4, kernel: KernelLike = "gaussian", *, center: bool = True) -> None:
         self.degree = degree
         self.kernel = kernel
         self.center = center
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None) -> Self:
         """Expand the kernel about the mean of the rows of X; y is ignored."""
         settings = TaylorSettings.of(self.get_params(deep=False))
         return self._keep(fit_taylor(settings, checked_inputs(self, settings.kernel, X)))
