@@ -78,6 +78,13 @@ def test_empty_row_groups_are_passed_over(tmp_path):
     np.testing.assert_array_equal(torch.cat([chunk.X for chunk in source])[:, 0], X[:20, 0])
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("huge", [np.full((9, 2), 1e308), np.full((9, 2), np.float32(3e38))])
+def test_numbers_whose_sum_overflows_are_read_without_a_word(huge):
+    y = np.where(np.arange(9) % 2, 1e308, -1e308)
+    assert all((float(huge[0, 0]) == chunk.X).all() for chunk in ArrayRows(huge, y, rows_at_once=4))
+
+
 def test_what_is_wrong_with_a_row_group_is_named_with_its_place(folder):
     spoilt = X[600:1000, 1].copy()
     spoilt[260] = np.nan

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import mercer
 from mercer import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.core.errors import InputError, MercerError
 from mercer.kernels import Gaussian, Laplace, Linear
@@ -198,3 +199,34 @@ def test_a_likelihood_that_would_be_rounding_errors_is_an_error():
         learned("sgpr", X, Y, Gaussian(1.0), noise=1e-200, tune=False)
     exact, sparse = (learned(m, X, Y, Gaussian(1.0), noise=1e-8, tune=False) for m in ("exact", "sgpr"))
     assert sparse.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e141, -1e160, 1e308])
+@pytest.mark.parametrize("tune", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_mean_whose_distance_from_y_has_no_square_is_refused(method, tune, size):
+    for mean in (size, lambda rows: np.full(len(rows), size)):
+        with pytest.raises(InputError, match="less mean="):
+            learned(method, X, Y, mean=mean, tune=tune)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "kernel", [0.3 * Gaussian(0.7), 1e-12 * Linear(), 0.7 * Laplace(2.0) * Gaussian(3.0)], ids=repr
+)
+def test_float32_rows_far_from_zero_have_the_deviations_of_the_same_numbers_in_float64(method, kernel):
+    rows = (X + 1e6).astype(np.float32)
+    same = rows.astype(np.float64)
+    model = learned(method, same, Y, kernel, tune=False, noise=0.01)
+    single, double = (model.predict(Z, return_std=True, latent=True)[1] for Z in (rows, same))
+    np.testing.assert_allclose(single, double, rtol=2e-6, atol=0.0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_saved_classifier_gives_the_same_bits_where_rounding_is_large(n_classes, tmp_path):
+    rows, labels = X + 1e6, np.arange(30) % n_classes
+    model = GaussianProcessClassifier(Gaussian(1.3) + 2.7 * Linear(1.0), tune=False).fit(rows, labels)
+    model.save(tmp_path / "model.safetensors")
+    loaded = mercer.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(rows), model.predict_proba(rows))

@@ -52,6 +52,10 @@ class Points:
         values = self.values.clone() if self.is_tensor else list(map(_copied, self.values))
         return replace(self, values=values, borrowed=False)
 
+    def double(self) -> Points:
+        """The same in float64; objects stay as they are."""
+        return Points(self.values.to(torch.float64), self.names) if self.is_tensor else self
+
     @property
     def borrowed_bytes(self) -> int:
         """What `owned` takes for a table."""

@@ -185,11 +185,11 @@ class GramOperator(Operator):
     def _diag(self) -> Tensor:
         if not self.one_sample:
             raise InputError("diag() needs one sample, gram(kernel, X); this operator pairs two samples, X and Z.")
-        return self.kernel.on(DiagonalPair(self.x)).to(device=self.device, dtype=self.dtype)
+        return self.row_diag().to(self.dtype)
 
     def row_diag(self) -> Tensor:
         """k(x, x) at the rows, in float64."""
-        return self.kernel.on(DiagonalPair(self.x)).to(device=self.device, dtype=torch.float64)
+        return self.kernel.on(DiagonalPair(self.x.double())).to(device=self.device, dtype=torch.float64)
 
     def _room(self, count: int, what: str) -> tuple[Tensor, int]:
         """An empty matrix for some rows, and what remains of the budget."""

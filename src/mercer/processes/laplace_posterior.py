@@ -55,10 +55,10 @@ class LaplacePosterior:
         weights: Tensor,
         place: Placement,
         report: SolverReport,
-        curvature: Curvature | None = None,
     ) -> None:
         self.kernel, self.data, self.n_classes = kernel, data, n_classes
-        self.weights, self.place, self.report, self._curvature = weights, place, report, curvature
+        self.weights, self.place, self.report = weights, place, report
+        self._curvature: Curvature | None = None
 
     @classmethod
     def condition(
@@ -76,11 +76,11 @@ class LaplacePosterior:
             seconds=time.perf_counter() - started,
             reason="Laplace approximation, " + ("one function" if n_classes == 2 else f"{n_classes} functions"),
         )
-        return cls(kernel, data, n_classes, mode.weights, place, report, mode.curvature), mode.log_evidence
+        return cls(kernel, data, n_classes, mode.weights, place, report), mode.log_evidence
 
     @property
     def curvature(self) -> Curvature:
-        """W and R at the mode."""
+        """W and R at the mode, from the weights alone: the numbers that a saved model has too."""
         if self._curvature is None:
             K = prior_covariance(self.kernel, self.data.X, self.place)
             self._curvature = Labels(self.data.Y[:, 0], self.n_classes).curvature(K, K @ self.weights)
@@ -92,7 +92,7 @@ class LaplacePosterior:
         for part in self._tiles(X):
             place = self.place.beside(self._held_bytes + 8 * (self._copies - 1) * len(part) * len(self.data.X))
             cross = torch.as_tensor(place.gram(self.kernel, part, self.data.X).dense()).to(torch.float64)
-            prior = self.kernel.on(DiagonalPair(part)).to(cross)
+            prior = self.kernel.on(DiagonalPair(part.double())).to(cross)
             means.append(cross @ self.weights)
             covariance = -self.curvature.explained(cross)
             covariance.diagonal(dim1=1, dim2=2).add_(prior.unsqueeze(1))

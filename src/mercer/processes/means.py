@@ -14,7 +14,7 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.pair import row_values, vectors
-from mercer.processes.dials import NEGLIGIBLE
+from mercer.processes.dials import LARGEST, NEGLIGIBLE
 from mercer.solvers.decompose import pinv
 
 NORMAL = "The normal matrix of the mean function"
@@ -179,7 +179,12 @@ class Centring:
         """For values Y (n, t) at X."""
         offset, basis = mean.offset(X), mean.basis(X)
         H = Y.new_empty(len(Y), 0) if basis is None else basis.to(Y)
-        return cls(mean, Y if offset is None else Y - offset.to(Y), H)
+        R = Y if offset is None else Y - offset.to(Y)
+        largest = float(R.detach().abs().max())
+        if not largest <= LARGEST:
+            what = "y" if offset is None else "y less mean="
+            raise InputError(f"The largest value of {what} is {largest:.0e}, whose square is no number: rescale it.")
+        return cls(mean, R, H)
 
     @property
     def right_hand_sides(self) -> Tensor:

@@ -138,14 +138,13 @@ class Posterior(ABC):
 
     def prior_variance(self, X: Points) -> Tensor:
         """k(x, x), (m,)."""
-        return self.kernel.on(DiagonalPair(X)).to(device=self.place.device, dtype=torch.float64)
+        return self.kernel.on(DiagonalPair(X.double())).to(device=self.place.device, dtype=torch.float64)
 
     def cross(self, X: Points) -> Tensor:
         """k(X, D) as a matrix (m, n)."""
         if self._at_once(X):
             D = self.centres.values.to(device=X.values.device, dtype=torch.float64)
-            x = Points(X.values.to(torch.float64), X.names)
-            return self.kernel.on(DensePair(x, Points(D, self.centres.names)))
+            return self.kernel.on(DensePair(X.double(), Points(D, self.centres.names)))
         place = self.place.beside(self.held_bytes + 8 * (COPIES - 1) * len(X) * len(self.centres))
         return torch.as_tensor(place.gram(self.kernel, X, self.centres).dense()).to(torch.float64)
 

@@ -62,7 +62,7 @@ def block_sums(kernel: Kernel, noise: Tensor, Z: Points, T: Tensor, block: Obser
     variances = noise + block.row_noise(0.0)
     s = variances.sqrt()
     F, scaled = (T @ kernel.on(DensePair(Z, block.X))) / s, B / s.unsqueeze(1)
-    missed = (kernel.on(DiagonalPair(block.X)) / variances - F.square().sum(0)).clamp(min=0.0).sum()
+    missed = (kernel.on(DiagonalPair(block.X.double())) / variances - F.square().sum(0)).clamp(min=0.0).sum()
     return Sums(F @ F.mT, F @ scaled, scaled.mT @ scaled, missed, variances.log().sum())
 
 

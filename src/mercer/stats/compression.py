@@ -89,7 +89,7 @@ def swapped(kernel: Kernel, points: Points, chosen: Tensor, mean: Tensor, norm: 
     """Each chosen row is exchanged for the one that brings the embedding closest; and the discrepancy reached."""
     m = len(chosen)
     places = chosen.clone()
-    diagonal = kernel.on(DiagonalPair(points)).double()
+    diagonal = kernel.on(DiagonalPair(points.double())).double()
     total = torch.zeros_like(mean)
     for i in places.tolist():
         total += _row(kernel, points, i)

@@ -25,7 +25,7 @@ def stein_greedy(
 
     `added` is a further cost of each row.
     """
-    diagonal = kernel.on(DiagonalPair(scored)).double()
+    diagonal = kernel.on(DiagonalPair(scored.double())).double()
     cost = diagonal.clone() if added is None else diagonal + added.to(diagonal)
     plain = torch.zeros_like(diagonal)
     row = SteinRows(kernel, scored)

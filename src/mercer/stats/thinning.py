@@ -312,7 +312,7 @@ def _row(kernel: Kernel, points: Points, i: int) -> Tensor:
 
 
 def _diagonal(kernel: Kernel, points: Points) -> Tensor:
-    return kernel.on(DiagonalPair(points)).double()
+    return kernel.on(DiagonalPair(points.double())).double()
 
 
 def _found(kernel: Any, points: Points) -> Kernel:

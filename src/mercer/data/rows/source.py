@@ -143,7 +143,10 @@ class RowSource(ABC):
 
 def _has_finite_sum(values: Tensor) -> bool:
     """Summed by numpy: torch would start a second team of threads for the thread that reads ahead."""
-    return bool(np.isfinite(values.numpy().sum()) if values.device.type == "cpu" else torch.isfinite(values.sum()))
+    if values.device.type != "cpu":
+        return bool(torch.isfinite(values.sum()))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.numpy().sum()))
 
 
 def rows_at_once_for(n_columns: int, given: int | None = None) -> int:
