@@ -1,9 +1,12 @@
 """Default models on ordinary tables: `MERCER_DATA=folder python -m benchmarks.ordinary_tables results.jsonl`.
 
 All 25 regression sets of `uci/` and the 40 largest sets of at most ten classes of `uci121/`, as they are: no column is
-scaled by hand. At most 2,000 rows teach, at most 2,000 are predicted. Results are added to the file line by line, and
-what it holds is not run again. Sets at odd places of the alphabet are those that choices of ours were made on
-(`--half first`), the others those that judge them. `--models` and `--sets` run some; `--table` only prints.
+scaled by hand. At most `--rows` teach, at most 2,000 are predicted. Results are added to the file line by line, and
+what it holds is not run again. "mercer" is `KernelRidge(tune=True)` or the process, whichever has the smaller error of
+rows left out, and `KernelClassifier(tune=True)`. Sets at odd places of the alphabet are those that choices of ours were
+made on (`--half first`), the others those that judge them. Where fewer than 200 rows are predicted, `--splits` of the
+published splits are averaged, elsewhere one is taken. `--models` (also `ridge matern32` and the like) and `--sets` run
+some; `--table` only prints.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,27 +38,11 @@ from sklearn.svm import SVC, SVR
 
 from mercer import GaussianProcessRegressor, KernelClassifier, KernelRidge
 
-MOST_ROWS, MOST_TEST = 2000, 2000
+MOST_TEST, FEW_TEST = 2000, 200
 CLASSIFICATION_SETS, MOST_CLASSES = 40, 10
 LEAST_PROBABILITY = 1e-6
 GRID = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0], "gamma": [0.01, 0.1, 0.3, 1.0]}
 Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-class BestOfTwo:
-    """KernelRidge(tune=True) or the process: the one with the smaller leave-one-out error."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> BestOfTwo:
-        ridge = KernelRidge("laplace", alpha="loo", fit_intercept=True, tune=True).fit(X, y)
-        process = GaussianProcessRegressor().fit(X, y)
-        errors = {"ridge": y - ridge.loo_predictions_, "process": y - process.loo().mean}
-        self.scores = {name: float(np.mean(e**2)) for name, e in errors.items()}
-        self.models = {"ridge": ridge, "process": process}
-        self.chosen = min(self.scores, key=self.scores.__getitem__)
-        return self
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return self.models[self.chosen].predict(X)
 
 
 def tuned_svr() -> Any:
@@ -73,18 +61,36 @@ def tuned_svc() -> Any:
     return GridSearchCV(make_pipeline(StandardScaler(), SVC(cache_size=500)), grid, cv=3)
 
 
-REGRESSORS: dict[str, Callable[[], Any]] = {
-    "boosting": lambda: HistGradientBoostingRegressor(random_state=0),
-    "forest": lambda: RandomForestRegressor(500, random_state=0),
-    "tuned SVR": tuned_svr,
-    "mercer": BestOfTwo,
+PEERS: dict[str, dict[str, Callable[[], Any]]] = {
+    "uci": {
+        "boosting": lambda: HistGradientBoostingRegressor(random_state=0),
+        "forest": lambda: RandomForestRegressor(500, random_state=0),
+        "tuned SVR": tuned_svr,
+    },
+    "uci121": {
+        "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
+        "forest": lambda: RandomForestClassifier(500, random_state=0),
+        "tuned SVC": tuned_svc,
+    },
 }
-CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
-    "forest": lambda: RandomForestClassifier(500, random_state=0),
-    "tuned SVC": tuned_svc,
-    "mercer": lambda: KernelClassifier("laplace", alpha="auto", fit_intercept=True, tune=True),
+OURS: dict[str, dict[str, Callable[..., Any]]] = {
+    "uci": {"ridge": partial(KernelRidge, tune=True), "process": GaussianProcessRegressor},
+    "uci121": {"mercer": partial(KernelClassifier, tune=True)},
 }
+
+
+def made(kind: str, model: str) -> Any:
+    """A peer, or one of ours, with the kernel named after it if it is another one than the default."""
+    if model in PEERS[kind]:
+        return PEERS[kind][model]()
+    name, *kernel = model.split()
+    return OURS[kind][name](*kernel)
+
+
+def left_out_error(model: Any, y: np.ndarray) -> float:
+    """The mean squared error of rows left out by the model's own account, in units of the variance."""
+    found = model.loo_predictions_ if isinstance(model, KernelRidge) else model.loo().mean
+    return float(np.mean((y - np.ravel(found)) ** 2) / np.var(y))
 
 
 def regression_sets(folder: Path) -> list[str]:
@@ -100,7 +106,7 @@ def classification_sets(folder: Path) -> list[str]:
     return sorted(sorted(sizes, key=lambda name: (-sizes[name], name))[:CLASSIFICATION_SETS])
 
 
-def table(folder: Path, kind: str, name: str, split: int) -> Table:
+def table(folder: Path, kind: str, name: str, split: int, rows: int) -> Table:
     """Training rows, targets, test rows and their targets of one of the sets' own splits."""
     with np.load(folder / kind / f"{name}.npz", allow_pickle=False) as data:
         X, y = np.ascontiguousarray(data["X"], dtype=np.float64), data["y"]
@@ -111,7 +117,7 @@ def table(folder: Path, kind: str, name: str, split: int) -> Table:
         else:
             train, test = data[f"kfold{split}_train"], data[f"kfold{split}_test"]
     rng = np.random.default_rng(split)
-    train, test = rng.permutation(train)[:MOST_ROWS], rng.permutation(test)[:MOST_TEST]
+    train, test = rng.permutation(train)[:rows], rng.permutation(test)[:MOST_TEST]
     return X[train], y[train], X[test], y[test]
 
 
@@ -121,9 +127,8 @@ def regression_result(model: Any, rows: Table) -> dict[str, Any]:
     model.fit(X, y)
     seconds = time.perf_counter() - started
     found = {"rmse": rmse(model.predict(X_test), y_test) / np.std(y_test), "seconds": seconds}
-    if isinstance(model, BestOfTwo):
-        found["chosen"] = model.chosen
-        found |= {f"rmse {name}": rmse(m.predict(X_test), y_test) / np.std(y_test) for name, m in model.models.items()}
+    if isinstance(model, KernelRidge | GaussianProcessRegressor):
+        found["left out"] = left_out_error(model, y)
     return found
 
 
@@ -154,25 +159,23 @@ def run(path: Path, folder: Path, args: argparse.Namespace) -> None:
     """Add what is missing."""
     done = {(r["kind"], r["set"], r["split"], r["model"]) for r in results(path)}
     jobs = [
-        ("uci", name, split, model)
+        (kind, name, split, model)
         for split in range(args.splits)
-        for name in half(regression_sets(folder), args.half)
-        for model in REGRESSORS
-    ] + [
-        ("uci121", name, split, model)
-        for split in range(args.splits)
-        for name in half(classification_sets(folder), args.half)
-        for model in CLASSIFIERS
+        for kind, names in (("uci", regression_sets(folder)), ("uci121", classification_sets(folder)))
+        for name in half(names, args.half)
+        for model in args.models or [*PEERS[kind], *OURS[kind]]
+        if kind in args.kinds and (not args.sets or name in args.sets)
     ]
     for kind, name, split, model in jobs:
-        wanted = (not args.models or model in args.models) and (not args.sets or name in args.sets)
-        if not wanted or (kind, name, split, model) in done:
+        if (kind, name, split, model) in done:
             continue
-        makers, result = (REGRESSORS, regression_result) if kind == "uci" else (CLASSIFIERS, classification_result)
-        row: dict[str, Any] = {"kind": kind, "set": name, "split": split, "model": model}
+        data = table(folder, kind, name, split, args.rows)
+        if split and len(data[-1]) >= FEW_TEST:
+            continue
+        row: dict[str, Any] = {"kind": kind, "set": name, "split": split, "model": model, "rows": len(data[0])}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            row |= result(makers[model](), table(folder, kind, name, split))
+            row |= (regression_result if kind == "uci" else classification_result)(made(kind, model), data)
         with path.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(row, flush=True)
@@ -189,39 +192,50 @@ def results(path: Path) -> list[dict[str, Any]]:
 
 def tables(path: Path, folder: Path) -> None:
     """Mean ranks, medians, and where trees stay ahead, for each half of the sets."""
-    found = results(path)
-    for kind, measure, sign, names, models in (
-        ("uci", "rmse", 1, regression_sets(folder), REGRESSORS),
-        ("uci121", "accuracy", -1, classification_sets(folder), CLASSIFIERS),
-        ("uci121", "log loss", 1, classification_sets(folder), CLASSIFIERS),
+    found = with_choice(results(path))
+    for kind, measure, sign, names in (
+        ("uci", "rmse", 1, regression_sets(folder)),
+        ("uci121", "accuracy", -1, classification_sets(folder)),
+        ("uci121", "log loss", 1, classification_sets(folder)),
     ):
+        models = [*PEERS[kind], "mercer"]
         for which in ("first", "second", "all"):
-            means = mean_scores(found, kind, measure, half(names, which), list(models))
+            means = mean_scores(found, kind, measure, half(names, which), models)
             if not means:
                 continue
             scores = sign * np.array(list(means.values()))
             ranks = ranked(scores).mean(0)
-            title = f"{measure}, {len(means)} sets of the {which} half" if which != "all" else f"{measure}, all sets"
-            print(f"\n{title}")
+            print(f"\n{measure}, {len(means)} sets" + ("" if which == "all" else f" of the {which} half"))
             for model, rank, median in zip(models, ranks, np.median(np.abs(scores), 0), strict=True):
                 print(f"  {model:12} mean rank {rank:.2f}, median {median:.3f}")
-            if which == "all":
-                ahead = [
-                    name for name, row in zip(means, scores, strict=True) if row[:2].min() < row[3] - 0.02 * abs(row[3])
-                ]
-                print(f"  trees ahead by more than 2%: {', '.join(ahead)}")
+        for name, row in means.items():
+            ahead = min(sign * row[0], sign * row[1]) < sign * row[3] - 0.02 * abs(row[3])
+            print(f"    {name:32}" + "".join(f"{v:9.3f}" for v in row) + ("   trees" if ahead else ""))
+
+
+def with_choice(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The results, and as "mercer" that of ridge or process that has the smaller error of rows left out."""
+    ours: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in found:
+        if row["model"] in OURS["uci"]:
+            ours.setdefault((row["set"], row["split"]), []).append(row)
+    both = (rows for rows in ours.values() if len(rows) == len(OURS["uci"]))
+    return found + [min(rows, key=lambda row: row["left out"]) | {"model": "mercer"} for rows in both]
 
 
 def mean_scores(
     found: list[dict[str, Any]], kind: str, measure: str, names: list[str], models: list[str]
 ) -> dict[str, list[float]]:
-    """For each set that all models have been run on, the mean over its splits."""
+    """For each set that all models have been run on, the mean over the splits that all have."""
     scores: dict[str, list[float]] = {}
     for name in names:
-        rows = [[r[measure] for r in found if (r["kind"], r["set"], r["model"]) == (kind, name, m)] for m in models]
-        if all(rows):
-            fewest = min(map(len, rows))
-            scores[name] = [float(np.mean(row[:fewest])) for row in rows]
+        rows = [
+            {r["split"]: r[measure] for r in found if (r["kind"], r["set"], r["model"]) == (kind, name, m)}
+            for m in models
+        ]
+        splits = set.intersection(*map(set, rows))
+        if splits:
+            scores[name] = [float(np.mean([row[split] for split in splits])) for row in rows]
     return scores
 
 
@@ -238,7 +252,9 @@ def main() -> None:
     parser.add_argument("--half", choices=("first", "second", "all"), default="all")
     parser.add_argument("--models", nargs="*")
     parser.add_argument("--sets", nargs="*")
-    parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--kinds", nargs="*", default=list(PEERS))
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
     folder = Path(os.environ.get("MERCER_DATA", ""))

@@ -163,14 +163,21 @@ def test_integer_weights_equal_repeated_rows_also_for_alpha_and_calibration():
 
 def test_class_weights_are_weights_of_rows(cancer):
     X, y = cancer
-    weights = {0: 3.0, 1: 0.5}
-    one = KernelClassifier(loss="squared_hinge", class_weight=weights).fit(X, y)
-    two = KernelClassifier(loss="squared_hinge").fit(X, y, np.where(y == 0, 3.0, 0.5))
+    given = {"alpha": 0.1, "loss": "squared_hinge"}
+    one = KernelClassifier(**given, class_weight={0: 3.0, 1: 0.5}).fit(X, y)
+    two = KernelClassifier(**given).fit(X, y, np.where(y == 0, 3.0, 0.5))
     np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-8)
-    balanced = KernelClassifier(loss="squared_hinge", class_weight="balanced").fit(X, y)
-    given = len(y) / (2 * np.bincount(y))
-    three = KernelClassifier(loss="squared_hinge").fit(X, y, given[y])
+    balanced = KernelClassifier(**given, class_weight="balanced").fit(X, y)
+    three = KernelClassifier(**given).fit(X, y, (len(y) / (2 * np.bincount(y)))[y])
     np.testing.assert_allclose(balanced.decision_function(X), three.decision_function(X), atol=1e-8)
+
+
+def test_probabilities_under_class_weights_survive_a_file(cancer, tmp_path):
+    X, y = cancer
+    model = KernelClassifier(loss="squared_hinge", alpha=0.1, class_weight={0: 3.0, 1: 0.5}).fit(X, y)
+    model.save(tmp_path / "model.safetensors")
+    again = mercer.load(tmp_path / "model.safetensors")
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-12)
 
 
 def test_one_class_alone_is_refused():

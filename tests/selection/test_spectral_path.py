@@ -52,6 +52,23 @@ def test_rows_left_out_are_exact_for_the_squared_loss(intercept, weights):
     assert torch.allclose(found, approximate_loo(full, objective, exact), atol=1e-8)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_row_of_a_heavy_or_a_light_class_is_left_out_as_a_whole(intercept):
+    units = torch.where(VALUES[:, 0] > 0, 100.0, 0.01).double()
+    objective = replace(problem(Squared(), 0.05, units, intercept), units=units)
+    full = FullSpan.of(None, matrix=K.clone())
+    exact = minimise(full, objective, tol=1e-12)
+    found = Spectral.of_matrix(K, units, intercept).left_out(objective, exact.fitted)
+    gone = torch.stack(
+        [
+            minimise(full, replace(objective, weights=units * (torch.arange(60) != i)), tol=1e-12).fitted[i]
+            for i in range(60)
+        ]
+    )
+    assert torch.allclose(found, gone, atol=1e-6)
+    assert torch.allclose(approximate_loo(full, objective, exact), gone, atol=1e-6)
+
+
 def test_features_are_as_good_as_their_matrix():
     B = torch.from_numpy(rng.normal(size=(60, 5)))
     objective = problem(Multinomial(), 0.5, WEIGHTS)

@@ -51,7 +51,8 @@ class Seen:
 class Sample:
     """Rows, float64 targets of shape (n, t) and float64 weights, or None for equal ones.
 
-    The rows of a `square` sample are those of a ready Gram matrix, whose columns are the same points.
+    The rows of a `square` sample are those of a ready Gram matrix, whose columns are the same points. `units` are what
+    one row weighs, (n,), or None for one: rows of a heavy class are heavy, not repeated.
     """
 
     rows: Points
@@ -60,6 +61,7 @@ class Sample:
     one_target: bool
     torch_in: bool = False
     square: bool = False
+    units: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -82,10 +84,15 @@ class Sample:
         if self.weights is None or bool((self.weights > 0).all()):
             return self, None
         index = self.weights.nonzero().squeeze(1)
+        return self.take(index), index
+
+    def take(self, index: Tensor) -> Sample:
+        """The rows at `index` as a sample of their own."""
         rows = self.rows.take(index)
         if self.square:
             rows = Points(rows.values[:, index])
-        return replace(self, rows=rows, targets=self.targets[index], weights=self.weights[index]), index
+        weights, units = (None if given is None else given[index] for given in (self.weights, self.units))
+        return replace(self, rows=rows, targets=self.targets[index], weights=weights, units=units)
 
 
 def spread(values: Tensor, places: Tensor | None, n_rows: int) -> Tensor:

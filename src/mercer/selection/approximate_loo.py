@@ -29,16 +29,17 @@ FLAT = 1e-8
 
 
 def approximate_loo(span: Any, objective: Objective, found: Minimum | Known, *, mean: bool = False) -> Tensor:
-    r"""For each row the prediction of the model fitted without one unit of its weight, to first order,
+    r"""For each row the prediction of the fit without it, of repeated rows without one copy, to first order,
 
-    .. math:: f_{-i} = f_i + \frac{a_i\, g_i}{1 - h_i a_i}, \qquad a_i = \big[(2 \alpha K^{-1} + H)^{-1}\big]_{ii},
+    .. math:: f_{-i} = f_i + \frac{m_i a_i\, g_i}{1 - m_i h_i a_i}, \qquad
+        a_i = \big[(2 \alpha K^{-1} + H)^{-1}\big]_{ii},
 
-    with g_i and h_i the first and second derivative of the loss. It is exact for the squared loss. For a loss with
-    kinks it is the span rule of support vector machines. For a joint loss, a_i and h_i are matrices with a row and a
-    column for each class; on very many landmarks a_i is computed from the diagonal part p of the curvature, one class
-    at a time, which is too optimistic at small alphas.
+    with g_i and h_i the first and second derivative of the loss, m_i the weight that leaves and H the w_i h_i. It is
+    exact for the squared loss. For a loss with kinks it is the span rule of support vector machines. For a joint loss,
+    a_i and h_i are matrices with a row and a column for each class; on very many landmarks a_i is computed from the
+    diagonal part p of the curvature, one class at a time, which is too optimistic at small alphas.
 
-    With `mean`, a_i and h_i a_i are replaced by their means over the rows, which is generalised approximate
+    With `mean`, m_i a_i and m_i h_i a_i are replaced by their means over the rows, which is generalised approximate
     cross-validation: for the squared loss generalised cross-validation.
 
     References: Rad and Maleki, *A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
@@ -63,10 +64,10 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum | Known, *, 
     weight, needed = objective.w, gradient.new_ones(gradient.shape) if mean else gradient
     if not objective.loss.joint:
         curvature = objective.loss.hessian(objective.targets, f).clamp(min=0.0)
-        a = _influences(span, curvature * weight, objective, needed)
+        a = objective.leaving * _influences(span, curvature * weight, objective, needed)
         own = curvature * a
         if mean:
-            a, own = (_mean_over_rows(values, objective.weights) for values in (a, own))
+            a, own = (_mean_over_rows(values, objective.copies) for values in (a, own))
         return f + a * gradient / (1 - own).clamp(min=1e-12)
     p = torch.softmax(f, 1)
     if isinstance(span, FewSpan) and joint_fits(span, p.shape[1]):
@@ -76,19 +77,18 @@ def approximate_loo(span: Any, objective: Objective, found: Minimum | Known, *, 
     else:
         assert span.matrix is not None
         a = joint_influences(span.matrix, p, weight, objective.alpha, intercept=objective.intercept)
+    a = torch.as_tensor(objective.leaving).to(a).reshape(-1, 1, 1) * a
     own = a @ objective.loss.hessian(objective.targets, f)
     if mean:
-        a, own = (_mean_over_rows(values, objective.weights) for values in (a, own))
+        a, own = (_mean_over_rows(values, objective.copies) for values in (a, own))
     system = torch.eye(f.shape[1]).to(f) - own
     return f + solve(system, a @ gradient.unsqueeze(2), "The influence of rows on their own predictions").squeeze(2)
 
 
-def _mean_over_rows(values: Tensor, weights: Tensor | None) -> Tensor:
-    """The mean in place of the value of each row; a row of weight below one is left out as a whole."""
-    if weights is None:
-        return values.mean(0).expand_as(values)
-    shaped = weights.reshape(-1, *[1] * (values.ndim - 1))
-    return ((shaped * values).sum(0) / weights.clamp(min=1.0).sum()).expand_as(values)
+def _mean_over_rows(values: Tensor, copies: Tensor | float) -> Tensor:
+    """The mean in place of the value of each row."""
+    counted = torch.as_tensor(copies).to(values).expand(len(values), 1).reshape(-1, *[1] * (values.ndim - 1))
+    return ((counted * values).sum(0) / counted.sum()).expand_as(values)
 
 
 def _influences(span: Any, h: Tensor, objective: Objective, gradient: Tensor) -> Tensor:

@@ -39,7 +39,8 @@ def loss_of_left_out(objective: Objective, fitted: Tensor) -> float:
         several = isinstance(objective.loss, Multinomial)
         codes = objective.targets.reshape(-1) if several else (objective.targets.reshape(-1) > 0)
         logits = fitted if several else torch.cat([-fitted / 2, fitted / 2], dim=1)
-        labels = smoothed_labels(codes, logits.shape[1], objective.weights)
+        copies = torch.as_tensor(objective.copies).expand(len(fitted), 1)[:, 0]
+        labels = smoothed_labels(codes, logits.shape[1], copies)
         value = float((-(labels * torch.log_softmax(logits, 1)) * objective.w).sum()) / total
     else:
         value = objective.loss_sum(fitted) / total

@@ -126,14 +126,14 @@ class Spectral:
         return self.features @ theta[:-1] + theta[-1]
 
     def left_out(self, objective: Objective, f: Tensor) -> Tensor:
-        r"""For each row the prediction by a fit without one unit of its weight, to first order,
+        r"""For each row the prediction by a fit without it, or of repeated rows without one copy, to first order,
 
         .. math:: f_{-i} = f_i + (a_i^{-1} - m_i \bar H)^{-1} m_i\, g_i, \qquad
-            a_i = \big[(2 \alpha K^{-1} + W \otimes \bar H)^{-1}\big]_{ii}, \quad m_i = \min(w_i, 1),
+            a_i = \big[(2 \alpha K^{-1} + W \otimes \bar H)^{-1}\big]_{ii},
 
-        where the mean curvature of the losses stands for that of each row. Its eigenvectors Q, with eigenvalues mu, and
-        those of K make a_i diagonal, :math:`\sum_j U_{ij}^2 \lambda_j / (2 \alpha + \mu \lambda_j)`, divided by w_i. It
-        is exact for the squared loss.
+        where m_i is the weight that leaves and the mean curvature of the losses stands for that of each row. Its
+        eigenvectors Q, with eigenvalues mu, and those of K make a_i diagonal, :math:`\sum_j U_{ij}^2 \lambda_j / (2
+        \alpha + \mu \lambda_j)`, divided by w_i. It is exact for the squared loss.
         """
         mu, Q = eigh(mean_curvature(objective, f), "The mean curvature of the losses")
         mu = mu.clamp(min=0.0)
@@ -142,7 +142,7 @@ class Spectral:
         a = a / self.weights.unsqueeze(1)
         if self.intercept:
             a = a + torch.where(curved, 1.0 / torch.where(curved, mu * self.weights.sum(), 1.0), 0.0)
-        m = self.weights.clamp(max=1.0).unsqueeze(1)
+        m = objective.leaving
         reach = m * a / (1.0 - m * mu * a).clamp(min=1e-9)
         slope = replace(objective, weights=None).gradient(f)
         return f + ((slope @ Q) * reach) @ Q.T

@@ -105,7 +105,8 @@ class Objective:
     .. math:: J(f, b) = \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|^2.
 
     `targets` are (n, t) for t separate predictions, or (n,) for a joint loss of `outputs` predictions; `weights` are
-    (n,) or None. The intercept b has no penalty.
+    (n,) or None. The intercept b has no penalty. `units` are the weights of single rows, (n,), or None for one:
+    rows of more are repeated ones.
     """
 
     loss: Loss
@@ -114,6 +115,7 @@ class Objective:
     weights: Tensor | None = None
     intercept: bool = False
     outputs: int = 1
+    units: Tensor | None = None
 
     def __post_init__(self) -> None:
         if not SMALLEST_ALPHA <= self.alpha < float("inf"):
@@ -129,6 +131,19 @@ class Objective:
     def w(self) -> Tensor | float:
         """The weights as a column."""
         return 1.0 if self.weights is None else self.weights.unsqueeze(1)
+
+    @property
+    def leaving(self) -> Tensor | float:
+        """The weight that is gone where a row is left out, as a column: one copy of it, of less than one all of it."""
+        if self.weights is None:
+            return 1.0
+        units = torch.ones_like(self.weights) if self.units is None else self.units
+        return torch.minimum(self.weights, units).unsqueeze(1)
+
+    @property
+    def copies(self) -> Tensor | float:
+        """How often each row is there, as a column."""
+        return self.w / self.leaving
 
     def losses(self, f: Tensor) -> Tensor:
         """The weighted loss of each row, (n, 1) or (n, t)."""

@@ -71,10 +71,11 @@ def problem_of(plan: LossPlan, sample: Sample) -> Problem:
 def objectives_of(plan: LossPlan, data: Sample, alpha: float) -> list[Objective]:
     """What is minimised for rows that have weight; the predictions side by side are the columns of the model."""
     settings, device = plan.settings, plan.place.device
-    targets, weights = data.targets.to(device), None if data.weights is None else data.weights.to(device)
+    targets = data.targets.to(device)
+    weights, units = (None if given is None else given.to(device) for given in (data.weights, data.units))
 
     def objective(loss: Loss, y: Tensor, outputs: int = 1) -> Objective:
-        return Objective(loss, y, alpha, weights, settings.fit_intercept, outputs)
+        return Objective(loss, y, alpha, weights, settings.fit_intercept, outputs, units)
 
     if plan.classes is None:
         return [objective(loss, targets) for loss in plan.losses]

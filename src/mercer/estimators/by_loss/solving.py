@@ -20,7 +20,6 @@ from mercer.estimators.by_loss.plan import LossPlan
 from mercer.estimators.by_loss.probabilities import calibrated, decisions_left_out
 from mercer.estimators.by_loss.problem import Problem, objectives_of, problem_of
 from mercer.estimators.by_loss.quantiles import crossings
-from mercer.estimators.common.refits import some_rows
 from mercer.losses import LOSSES
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
@@ -113,7 +112,7 @@ def _at_spectral_alpha(plan: LossPlan, problem: Problem) -> Found:
     data, place = problem.data, replace(plan.place, device=torch.device("cpu"))
     few = isinstance(problem.span, FewSpan)
     index = some_of(data.rows, data.targets, _path_rows(plan, problem.span.m if few else 0))
-    part = data if len(index) == len(data) else some_rows(data, index)
+    part = data if len(index) == len(data) else data.take(index)
     objectives = objectives_of(replace(plan, place=place), part, 1.0)
     intercept = plan.settings.fit_intercept
     if isinstance(problem.span, FewSpan):

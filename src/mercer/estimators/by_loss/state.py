@@ -134,6 +134,8 @@ def _state(model: KernelClassifier | KernelRegressor, fit: LossFit) -> tuple[dic
         arrays["targets"] = sample.targets
         if sample.weights is not None:
             arrays["weights"] = sample.weights
+        if sample.units is not None:
+            arrays["units"] = sample.units
     if fit.order is not None:
         arrays["order"] = fit.order
     return meta, arrays | path_arrays(path)
@@ -155,6 +157,8 @@ def _read_fit(
     path = None if path is None else replace(path, measure=settings.measure)
     if solver != "nystrom":
         sample = replace(read_training_data(points, seen, 1, arrays), square=kernel.domain == "matrix")
+        if "units" in arrays:
+            sample = replace(sample, units=float_array(arrays, "units", (seen.n_rows,), least=0.0))
     coef, intercept = float_array(arrays, "coef", (len(points), t)), float_array(arrays, "intercept", (t,))
     order = read_order(arrays, seen.n_rows)
     nothing_left(arrays, type(model).__name__)

@@ -14,7 +14,6 @@ from mercer.core.arrays import Points
 from mercer.data.sample import Sample
 from mercer.estimators.common import concerns
 from mercer.estimators.common.linear import linear_left_out, linear_probabilities, table_of
-from mercer.estimators.common.refits import some_rows
 from mercer.estimators.common.scores import quantile_score
 from mercer.files.kinds import TEXT, Several, Table
 from mercer.kernels import Kernel
@@ -72,7 +71,7 @@ def some_of(sample: Sample, most: int | None = None, some: int | None = None) ->
     if len(data) <= most:
         return data, ""
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:some].sort().values
-    return some_rows(data, order), f" of a fit to {some:,} of {len(data):,} rows"
+    return data.take(order), f" of a fit to {some:,} of {len(data):,} rows"
 
 
 @np.errstate(over="ignore")  # predictions that are far off tiny targets: their R2 is minus infinity

@@ -7,7 +7,6 @@ from dataclasses import replace
 import torch
 
 from mercer.data.sample import Sample
-from mercer.estimators.common.refits import some_rows
 from mercer.selection.rows import merged_rows
 
 SAMPLED = 2000
@@ -38,4 +37,4 @@ def alpha_sample(sample: Sample, most: int, seed: int) -> tuple[Sample, int]:
         return rows, len(rows)
     size = max(2, min(size, len(rows) // 2))
     drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))[:size]
-    return some_rows(rows, drawn), len(rows)
+    return rows.take(drawn), len(rows)

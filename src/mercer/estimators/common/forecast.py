@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mercer.core.memory import require, resolve_budget
 from mercer.data.sample import Sample
-from mercer.estimators.common.refits import Refit, seen_from, some_rows
+from mercer.estimators.common.refits import Refit, seen_from
 from mercer.operators.placement import Placement
 from mercer.solvers.choose import memory_needed
 from mercer.solvers.landmarks import row_keys
@@ -49,7 +49,7 @@ class Merged:
         share = 1 - len(kept) / n
         if share >= most:
             kept, targets, weights = torch.arange(n), *_numbers(sample)
-        matrix = torch.as_tensor(gram(some_rows(sample, kept)).dense())
+        matrix = torch.as_tensor(gram(sample.take(kept)).dense())
         return cls(matrix.cpu().numpy(), targets, weights, share)
 
 
@@ -94,7 +94,7 @@ def by_parts(
 
     def scores(some: np.ndarray, rest: np.ndarray) -> list[float]:
         fitted, out = torch.from_numpy(some), torch.from_numpy(rest[:MOST_SCORED])
-        values = refit(some_rows(sample, fitted))(seen_from(sample, out, fitted))
+        values = refit(sample.take(fitted))(seen_from(sample, out, fitted))
         return np.average(squares(values, out), axis=0, weights=weights[out]).tolist()
 
     everywhere = None if left_out is None else squares(left_out, slice(None))

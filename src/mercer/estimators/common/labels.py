@@ -83,7 +83,8 @@ def with_class_weights(sample: Sample, class_weight: ClassWeight, classes: np.nd
     by_class = class_weights(class_weight, classes, codes, sample.weights)
     if (by_class != 1).any():
         own = torch.ones(len(codes), dtype=torch.float64) if sample.weights is None else sample.weights
-        sample = replace(sample, weights=own * torch.from_numpy(by_class[codes]))
+        units = torch.from_numpy(by_class[codes])
+        sample = replace(sample, weights=own * units, units=units)
     seen = codes if sample.weights is None else codes[(sample.weights > 0).numpy()]
     if len(np.unique(seen)) < 2:
         raise InputError(

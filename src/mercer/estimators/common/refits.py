@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -26,15 +25,6 @@ Refit = Callable[[Sample], Callable[[Points], Tensor]]
 """A fit to some rows, as a function that predicts."""
 
 
-def some_rows(sample: Sample, index: Tensor) -> Sample:
-    """The rows at `index` as a sample of their own."""
-    rows = sample.rows.take(index)
-    if sample.square:
-        rows = Points(rows.values[:, index])
-    weights = None if sample.weights is None else sample.weights[index]
-    return replace(sample, rows=rows, targets=sample.targets[index], weights=weights)
-
-
 def seen_from(sample: Sample, index: Tensor, fitted: Tensor) -> Points:
     """The rows at `index` as a fit to those at `fitted` sees them."""
     rows = sample.rows.take(index)
@@ -49,7 +39,7 @@ def cross_fitted(refit: Refit, sample: Sample, folds: int = FOLDS) -> Tensor:
     found: list[tuple[Tensor, Tensor]] = []
     for k in numbers.unique():
         kept, out = (numbers != k).nonzero().squeeze(1), (numbers == k).nonzero().squeeze(1)
-        found.append((out, refit(some_rows(sample, kept))(seen_from(sample, out, kept)).cpu()))
+        found.append((out, refit(sample.take(kept))(seen_from(sample, out, kept)).cpu()))
     return _joined(found, len(sample))
 
 
@@ -58,7 +48,7 @@ def forecast(refit: Refit, sample: Sample, order: Tensor) -> tuple[Tensor, Tenso
     places, found = [], []
     for kept, out in later_blocks(order):
         places.append(out)
-        found.append(_columns(refit(some_rows(sample, kept))(seen_from(sample, out, kept)).cpu()))
+        found.append(_columns(refit(sample.take(kept))(seen_from(sample, out, kept)).cpu()))
     return torch.cat(places), torch.cat(found)
 
 

@@ -16,7 +16,6 @@ from mercer.estimators.common.account import (
     regression_account,
     rows_account,
 )
-from mercer.estimators.common.refits import some_rows
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.learned import at_bounds, irrelevant, is_constant
 from mercer.kernels.shown import kernel_text
@@ -89,7 +88,7 @@ def _account(fit: ProcessFit, judged: ExactPosterior | None) -> Account:
         return Account()
     points = data.X if not data.X.is_tensor else Points(data.X.values.detach().cpu(), data.X.names)
     everything = Sample(points, data.Y.cpu().double() * scale, None, fit.seen.one_target, square=data.square)
-    sample = some_rows(everything, known)
+    sample = everything.take(known)
     n, all_rows = len(data), len(fit.posterior.data)
     how = "leave-one-out" if n == all_rows else f"leave-one-out of a fit to {n:,} of {all_rows:,} rows"
     found = regression_account(sample, LeftOutPredictions.of((mean * scale)[known], sample.targets, None, how))

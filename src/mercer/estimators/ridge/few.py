@@ -20,7 +20,6 @@ from mercer.data.checkpoint import Checkpoint
 from mercer.data.engines import Engine
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
-from mercer.estimators.common.refits import some_rows
 from mercer.estimators.common.state import plain_param
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import with_idle
@@ -154,7 +153,7 @@ def left_out_of_few(fit: RidgeFit, some: Sample) -> LeftOutPredictions | None:
 def _shown(data: Sample) -> Sample:
     """Some rows for the report, in memory of their own."""
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:SHOWN_ROWS].sort().values
-    some = some_rows(data, order)
+    some = data.take(order)
     return replace(some, rows=some.rows.owned())
 
 
