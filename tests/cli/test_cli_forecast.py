@@ -50,3 +50,19 @@ def test_rows_without_a_class_are_left_out(command, save):
     words[3] = None
     told = command("forecast", save("gap.csv", {"x": rng.normal(size=90), "y": words}), "--target", "y", "--json")
     assert json.loads(told.stdout)["points"][0]["rows"] == 89
+
+
+def test_a_forecast_reads_tables_as_a_fit_does(command, tmp_path):
+    rng = np.random.default_rng(0)
+    x, noise = rng.uniform(-3, 3, 90), 0.3 * rng.standard_normal(90)
+    lines = [
+        "größe;id;y",
+        *(f"{a:.4f};r{i};{b:.4f}" for i, (a, b) in enumerate(zip(x, np.sin(x) + noise, strict=True))),
+    ]
+    (tmp_path / "t.txt").write_bytes("\n".join(lines).replace(".", ",").encode("cp1252"))
+    options = ("--target", "y", "--json", "--encoding", "cp1252", "--delimiter", "semicolon")
+    one = command("forecast", "t.txt", *options, "--drop", "id")
+    assert one.exit_code == 0, one.output
+    two = command("forecast", "t.txt", *options)
+    assert json.loads(one.stdout) == json.loads(two.stdout)  # the id is left out unasked
+    assert command("forecast", "t.txt", *options, "--task", "words").exit_code == 2

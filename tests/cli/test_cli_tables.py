@@ -189,7 +189,7 @@ def test_predictions_stand_beside_ids_with_intervals(fitted, people, command, tm
     assert list(found["id"]) == people["id"]
     low, middle, high = (np.array(found[name], dtype=float) for name in ("lower", "prediction", "upper"))
     assert ((low < middle) & (middle < high)).all()
-    assert "was trained on 48 of these rows" in result.stdout
+    assert "48 of these rows equal rows the model was trained on" in result.stdout
 
 
 def test_probabilities_stand_beside_classes(fitted, people, command, tmp_path):

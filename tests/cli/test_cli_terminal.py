@@ -79,6 +79,16 @@ def test_a_name_that_the_encoding_cannot_hold_is_no_failure(tmp_path, houses, sa
     assert "no column 'gr??e'" in result.stderr
 
 
+def test_a_reader_that_has_gone_is_no_failure(tmp_path, houses, save):
+    data = save("h.csv", houses)
+    assert run("fit", data, "--target", "price", "--no-tune", "--quiet", cwd=tmp_path).returncode == 0
+    job = [sys.executable, "-m", "mercer", "predict", "mercer-model", str(data), "--out", "-"]
+    with subprocess.Popen(job, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as left:
+        left.stdout.close()
+        words = left.stderr.read().decode()
+    assert (left.returncode, "Error" in words) == (141, False)
+
+
 def test_a_real_interrupt_ends_with_130_and_leaves_nothing(tmp_path):
     code = """
         import sys, time
@@ -172,6 +182,14 @@ def test_json_is_the_report_file(command, houses, save, tmp_path):
     saved = json.loads((tmp_path / "mercer-model" / "report.json").read_text())
     assert {key: printed[key] for key in saved} == saved
     assert (printed["folder"], printed["plot"]) == ("mercer-model", "plot.png")
+
+
+@pytest.mark.usefixtures("no_drawing")
+def test_the_demo_as_data_is_its_report_and_nothing_else(command, tmp_path):
+    printed = json.loads(command("demo", "--quick", "--json").stdout)
+    saved = json.loads((tmp_path / "mercer-demo" / "report.json").read_text())
+    assert {key: printed[key] for key in saved} == saved
+    assert command("demo", "--quick", "--quiet", "--out", "again").output == ""
 
 
 @pytest.mark.usefixtures("no_drawing")

@@ -8,7 +8,7 @@ import sys
 def main() -> int:
     """Run the `mercer` command with the arguments of this process and give its exit code.
 
-    0 is success, 1 a job that failed, 2 wrong usage, 130 an interrupt.
+    0 is success, 1 a job that failed, 2 wrong usage, 130 an interrupt, 141 a reader that has gone.
     """
     try:
         for stream in (sys.stdout, sys.stderr):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,7 +52,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON an
 
 @contextlib.contextmanager
 def guarded(debug: bool) -> Iterator[None]:
-    """Errors become one clear message and exit code 1, an interrupt 130; wrong usage (2) passes through."""
+    """Errors become one clear message and exit code 1, an interrupt 130, wrong usage (2) passes through.
+
+    A reader of the output that has gone, such as head, is 141 without words.
+    """
     from mercer.cli.show import failure
 
     try:
@@ -60,6 +65,9 @@ def guarded(debug: bool) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         failure(str(stop) or "stopped, nothing was written.")
         raise typer.Exit(130) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer goes nowhere
+        raise typer.Exit(141) from None
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -87,6 +95,8 @@ def mercer(
 def demo_command(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path("mercer-demo"),
     quick: Annotated[bool, typer.Option("--quick", help="One kernel, not tuned: only alpha is chosen.")] = False,
+    quiet: Quiet = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Fit, explain and save a first model, on data that come with the installation.
@@ -97,7 +107,7 @@ def demo_command(
     with guarded(debug):
         from mercer.cli.jobs import run_demo
 
-        run_demo(out, quick)
+        run_demo(out, quick, quiet=quiet, as_data=json)
 
 
 @app.command("fit", short_help="Fit a model to a file and save it.", epilog=FIT_EXAMPLES)
@@ -144,7 +154,7 @@ def fit_command(
             show_default="laplace",
         ),
     ] = None,
-    alpha: Annotated[str, typer.Option(metavar="auto|loo|gcv|NUMBER", help="The ridge, or how to choose it.")] = "loo",
+    alpha: Annotated[str, typer.Option(metavar="auto|loo|gcv|NUMBER", help="The ridge, or how to choose it.")] = "auto",
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", help="Fit the kernel's parameters by leave-one-out too.")
     ] = True,
@@ -289,7 +299,12 @@ def predict_command(
 
 @app.command("forecast", short_help="Say what more rows would bring.", epilog=FORECAST_EXAMPLES)
 def forecast_command(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv, .csv.gz, .parquet or .npz file.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="A .csv, .tsv, .txt, .csv.gz, .parquet or .npz file, or - for standard input."
+        ),
+    ],
     target: Annotated[
         str | None, typer.Option(metavar="COL", help="Column to predict; y for an npz file.", show_default=False)
     ] = None,
@@ -297,9 +312,14 @@ def forecast_command(
         str | None,
         typer.Option(metavar="A,B,C", help="Columns to predict from; all others by default.", show_default=False),
     ] = None,
+    drop: Annotated[str | None, typer.Option(metavar="A,B,C", help="Columns to leave out.", show_default=False)] = None,
     weights: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of row weights.", show_default=False)
     ] = None,
+    task: Annotated[
+        str,
+        typer.Option(metavar="auto|regression|classification", help="Numbers or classes; auto looks at the target."),
+    ] = "auto",
     kernel: Annotated[str, typer.Option(metavar="NAME", help="laplace, gaussian, matern32, ...")] = "laplace",
     error: Annotated[
         float | None,
@@ -307,11 +327,18 @@ def forecast_command(
             metavar="NUMBER", help="Say how many rows would reach this RMSE, or Brier score.", show_default=False
         ),
     ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a text file; else found out.", show_default=False)
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="CHAR", help="Of a text file; else found out.", show_default=False)
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides which parts of the rows are fitted.")] = 0,
     memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory to use, such as 2GiB; half of what is free.", show_default=False),
     ] = None,
+    quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -322,9 +349,12 @@ def forecast_command(
     """
     with guarded(debug):
         from mercer.cli.jobs import run_forecast
-        from mercer.cli.options import column_list, named_target
-        from mercer.core.memory import parse_budget
+        from mercer.cli.options import checked_memory, column_list, named_target, one_of
+        from mercer.cli.reading import Format
+        from mercer.cli.task import TASKS, Columns
 
         chosen = None if features is None else column_list(features, "--features")
-        columns = (named_target(target, data), chosen, weights)
-        run_forecast(data, columns, kernel, error, parse_budget(memory), seed, as_data=json)
+        dropped = [] if drop is None else column_list(drop, "--drop")
+        columns = Columns(named_target(target, data), chosen, weights, dropped, one_of(task, TASKS, "--task"))
+        form, budget = Format(encoding, delimiter), checked_memory(memory)
+        run_forecast(data, columns, form, kernel, error, budget, seed, quiet=quiet, as_data=json)

@@ -133,8 +133,6 @@ def estimator_for(kind: str, kernel: str, settings: Settings) -> Any:
     if kind != CLASSIFICATION:
         return KernelRidge(solver=settings.solver, **chosen)
     known = KernelClassifier().get_params()
-    if settings.alpha == "loo":
-        chosen["alpha"] = "auto"
     return KernelClassifier(**{name: value for name, value in chosen.items() if name in known})
 
 

@@ -34,7 +34,7 @@ def forecast(
     """
     center, scale, _ = scaling(problem, True)
     common: dict[str, Any] = {"fit_intercept": True, "memory_budget": memory, "random_state": seed}
-    model = KernelClassifier(kernel, alpha="auto", **common) if classes else KernelRidge(kernel, alpha="loo", **common)
+    model = (KernelClassifier if classes else KernelRidge)(kernel, alpha="auto", **common)
     model.fit((problem.X - center) / scale, problem.y, sample_weight=problem.weights)
     return model.learning_curve(), None if target is None else model.samples_needed(target)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -61,15 +61,15 @@ from mercer.estimators.tabular.treatments import as_texts
 DEMO_KERNELS = ("laplace", "matern32", "gaussian")
 
 
-def run_demo(out: Path, quick: bool) -> None:
+def run_demo(out: Path, quick: bool, *, quiet: bool = False, as_data: bool = False) -> None:
     """Fit the bundled data, and leave files with which the other commands can be tried."""
     check_folder(out)
-    screen = console()
+    screen = console(quiet=quiet or as_data)
     heading(screen, demo.TITLE)
     screen.print(demo.WORDS)
     settings = Settings(kernels=DEMO_KERNELS[:1] if quick else DEMO_KERNELS, tune=not quick)
     train, test = (f"{name}{demo.table_ending()}" for name in ("train", "test"))
-    with progress(console(error=True)) as step:
+    with progress(console(error=True, quiet=quiet)) as step:
         fitted = fit_task(demo.diabetes(), settings, step)
         step("writing the results")
         with filling(out) as scratch:
@@ -77,6 +77,8 @@ def run_demo(out: Path, quick: bool) -> None:
             write_table(scratch / train, demo.columns(fitted.train))
             if fitted.test is not None:
                 write_table(scratch / test, demo.columns(fitted.test.rows))
+    if as_data:
+        print(as_json(account_of(fitted) | {"folder": str(out), "plot": PLOT_FILE if no_plot is None else None}))
     show_fitted(screen, fitted)
     show_files(screen, out, [*_files(no_plot), (train, "the rows learned from"), (test, "the test rows")])
     predict = _command("predict", out, out / test, "--out", out / "predictions.csv")
@@ -137,25 +139,27 @@ def run_fit(
 
 def run_forecast(
     data: Path,
-    columns: tuple[str, Sequence[str] | None, str | None],
+    columns: Columns,
+    form: Format,
     kernel: str,
     error: float | None,
     memory: int | None,
     seed: int,
     *,
+    quiet: bool,
     as_data: bool,
 ) -> None:
     """Tell what more rows than those of a file would bring."""
-    with progress(console(error=True)) as step:
+    with progress(console(error=True, quiet=quiet)) as step:
         step(f"reading {data}")
-        task = _task(data, Columns(*columns), Format())
+        task = _task(data, columns, form)
         step(f"forecasting from {len(task):,} rows")
         problem, classes = numbers_of(task)
         curve, needed = forecast(problem, kernel, error, memory, seed, classes)
     if as_data:
         print(as_json(as_record(curve, needed, classes)))
         return
-    out = console()
+    out = console(quiet=quiet)
     about = f", {len(classes)} classes" if classes else ""
     heading(out, f"The error expected of {data.name}: {problem.target}{about}")
     out.print(str(curve), soft_wrap=True)
@@ -183,16 +187,18 @@ def run_predict(
     if as_data:
         scores = None if found is None or isinstance(found, str) else asdict(found)
         told = {"rows": predicted.rows, "trained_on": predicted.known, "target": model.target, "score": scores}
+        told["scored_rows"] = predicted.scored
         print(as_json(told | {"file": str(out)}), file=sys.stderr if out == STDIN else sys.stdout)
     screen = console(quiet=quiet or as_data, error=out == STDIN)
     heading(screen, f"Predictions of {model.target}" if model.target else "Predictions")
     lines = [("rows", f"{predicted.rows:,}"), ("written to", "standard output" if out == STDIN else str(out))]
     if found is not None:
-        words = found if isinstance(found, str) else f"{describe(found)} ({data.name} holds {model.target} too)"
+        where = f"{predicted.scored:,} rows of {data.name} hold {model.target} too"
+        words = found if isinstance(found, str) else f"{describe(found)} ({where})"
         lines.append(("score", words))
     if predicted.known:
         lines.append(
-            ("note", f"the model was trained on {predicted.known:,} of these rows: new ones will fit less well")
+            ("note", f"{predicted.known:,} of these rows equal rows the model was trained on: new ones fit less well")
         )
     pairs(screen, lines)
 
@@ -206,14 +212,14 @@ def _predict_numbers(model: TableModel, data: Path, out: Path, wanted: Wanted, *
     if data.is_dir() or (data.exists() and (format_of(data) == "npy" or too_large(data, None) is not None)):
         with in_steps(quiet):
             rows, found = predict_streamed(model, data, out, wanted.keep, shown=not quiet)
-        return Predicted(rows, 0, found)
+        return Predicted(rows, 0, found, rows)
     table = read_table(data)
     X = features_of(model, table)
     kept = kept_columns(table, wanted.keep)
     predicted = model.predict(X) if len(X) else np.empty(0)
     write_table(out, {name: table.columns[name] for name in kept} | {OURS: predicted})
     known = model.target in table.columns and model.target != "" and len(X) > 0
-    return Predicted(len(X), 0, _score(model, table, predicted) if known else None)
+    return Predicted(len(X), 0, _score(model, table, predicted) if known else None, len(X))
 
 
 def _task(data: Path, columns: Columns, form: Format) -> Task:

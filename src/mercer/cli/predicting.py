@@ -41,11 +41,12 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Predicted:
-    """How many rows were predicted, how many of them the model was trained on, and how good it is where that shows."""
+    """How many rows were predicted, how many equal rows of training, and the score on the `scored` with a target."""
 
     rows: int
     known: int
     score: Score | ClassScore | str | None
+    scored: int = 0
 
 
 def predict_frame(model: FrameModel, data: Path, out: Path, wanted: Wanted, form: Format) -> Predicted:
@@ -70,7 +71,16 @@ def predict_frame(model: FrameModel, data: Path, out: Path, wanted: Wanted, form
     (to_stdout if out == STDIN else write_table)(out, columns)
     whole = None if any(part is None for part in targets) or not count else np.concatenate(targets)
     w = None if any(part is None for part in weights) else np.concatenate(weights)
-    return Predicted(count, known, None if whole is None else _scored(model, whole, columns, made, w))
+    if whole is None:
+        return Predicted(count, known, None)
+    there = np.array([v is not None and v == v for v in whole], dtype=bool)
+    if w is not None:
+        there &= checked_weights(w, model.weights or "") > 0
+        w = w[there]
+    if not there.any():
+        return Predicted(count, known, f"not known: column {model.target!r} has no value")
+    found = _scored(model, whole[there], {name: column[there] for name, column in columns.items()}, w)
+    return Predicted(count, known, found, int(there.sum()))
 
 
 def tables_of(model: FrameModel, data: Path, form: Format) -> Iterator[tuple[data_table.Table, str]]:
@@ -130,23 +140,15 @@ def _target(model: FrameModel, table: data_table.Table) -> np.ndarray | None:
 
 
 def _scored(
-    model: FrameModel, y: np.ndarray, columns: dict[str, np.ndarray], made: list[Any], weights: np.ndarray | None
-) -> Score | ClassScore | str:
-    there = np.array([v is not None for v in y]) if model.classifies else np.isfinite(y)
-    if weights is not None:
-        there &= checked_weights(weights, model.weights or "") > 0
-        weights = weights[there]
-    if not there.all() and (weights is None):
-        return f"not known: column {model.target!r} has no value in {int((~there).sum()):,} rows"
+    model: FrameModel, y: np.ndarray, columns: dict[str, np.ndarray], weights: np.ndarray | None
+) -> Score | ClassScore:
     if not model.classifies:
-        return score(y[there], columns[OURS][there], weights)
+        return score(y, columns[OURS], weights)
     classes = model.model.classes_
     names = [f"p({name})" for name in classes]
     if names[0] not in columns:
-        share = float(np.average(columns[OURS][there] == y[there].astype(str), weights=weights))
-        return ClassScore(share, float("nan"))
-    p = np.column_stack([columns[name] for name in names])[there]
-    return class_score(y[there].astype(str), p, classes, weights)
+        return ClassScore(float(np.average(columns[OURS] == y.astype(str), weights=weights)), float("nan"))
+    return class_score(y.astype(str), np.column_stack([columns[name] for name in names]), classes, weights)
 
 
 def predict_streamed(

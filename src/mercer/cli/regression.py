@@ -21,7 +21,7 @@ class Settings:
     """What the user may choose."""
 
     kernels: tuple[str, ...] = ("laplace",)
-    alpha: float | str = "loo"
+    alpha: float | str = "auto"
     tune: bool = True
     standardize: bool = True
     test_fraction: float = 0.2

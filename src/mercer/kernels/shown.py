@@ -23,5 +23,7 @@ def kernel_text(kernel: Kernel, asked: Kernel | None = None) -> str:
     shown = repr(kernel.replace(**kept))
     for path, value in found.items():
         if path not in kept and isinstance(value, tuple) and len(value) > MANY:
-            shown = shown.replace(repr(value), f"<{len(value)} from {min(value):g} to {max(value):g}>")
+            lowest, highest = min(value), max(value)
+            span = f"of {lowest:g}" if lowest == highest else f"from {lowest:g} to {highest:g}"
+            shown = shown.replace(repr(value), f"<{len(value)} {span}>")
     return shown
