@@ -44,6 +44,7 @@ class ExactEvidence:
 
     References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 5.4.1.
 
+    >>> import torch
     >>> from mercer.core.arrays import Points
     >>> from mercer.kernels import Gaussian
     >>> from mercer.processes.means import ZeroMean
