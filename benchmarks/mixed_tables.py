@@ -35,7 +35,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from benchmarks.processor import processor
 from mercer import KernelClassifier, KernelRidge, tabular
 
-DATA = Path(os.environ.get("MERCER_DATA", "../shared/data")) / "mixed"
+DATA = Path(os.environ.get("MERCER_MIXED", Path(os.environ.get("MERCER_DATA", "../shared/data")) / "mixed"))
 TRAIN, TEST = 8000, 4000
 PEERS = ("boosting", "forest", "linear")
 GIVEN_AWAY = {"Wage": ["logwage"], "TenMileRace": ["net"]}
@@ -43,10 +43,16 @@ GIVEN_AWAY = {"Wage": ["logwage"], "TenMileRace": ["net"]}
 
 def split(name: str, target: str, rows: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Training and test rows; rows without a target and columns that give it away are left out."""
-    frame = pd.read_parquet(DATA / name).dropna(subset=[target]).reset_index(drop=True)
+    frame = read(DATA / name).dropna(subset=[target]).reset_index(drop=True)
     order = np.random.default_rng(0).permutation(len(frame))
     n = int(0.75 * len(frame))
     return frame.iloc[order[: min(n, rows)]], frame.iloc[order[n : n + TEST]]
+
+
+def read(path: Path) -> pd.DataFrame:
+    """A table; where no reader of Parquet is there, its folder may hold pickled frames instead."""
+    pickled = path.with_suffix(".pkl")
+    return pd.read_pickle(pickled) if pickled.is_file() else pd.read_parquet(path)
 
 
 def peer(name: str, X: pd.DataFrame, classes: bool) -> Any:
