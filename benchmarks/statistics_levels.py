@@ -1,0 +1,191 @@
+"""Levels, how often tests at 0.05 reject what is true: `python -m benchmarks.statistics_levels [--processes 15]`.
+
+The settings of conditional independence are those of *Practical kernel tests of conditional independence* (Pogodin et
+al., 2024) and of its published code that need no download: points on a circle with noise, and its earlier tasks
+`circ` (Z jumps), `rbpt` (40 columns) and `randn_nl`. Its rats and its car insurance are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.signal import lfilter
+
+from benchmarks.processor import processor
+from benchmarks.repeats import Row, run
+from mercer.stats import (
+    DriftDetector,
+    conditional_independence_test,
+    goodness_of_fit_test,
+    independence_test,
+    two_sample_test,
+)
+
+Triple = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray, np.ndarray]]
+COMBINED = ("fused", "min_p", "agg")
+RESAMPLES = 199
+
+
+def normal_pair(m: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, 2)), rng.normal(size=(n, 2))
+
+
+def chain(n: int, rho: float, rng: np.random.Generator, d: int = 2) -> np.ndarray:
+    """A stationary Markov chain whose rows are N(0, I)."""
+    noise = rng.normal(size=(n, d))
+    noise[1:] *= np.sqrt(1.0 - rho**2)
+    return lfilter([1.0], [1.0, -rho], noise, axis=0)
+
+
+def two_samples(m: int, n: int, seed: int) -> dict[str, float]:
+    pair = normal_pair(m, n, seed)
+    return {
+        how: two_sample_test(*pair, combine=how, n_resamples=RESAMPLES, random_state=seed).pvalue for how in COMBINED
+    }
+
+
+def two_samples_gamma(m: int, n: int, seed: int) -> dict[str, float]:
+    return {"gamma": two_sample_test(*normal_pair(m, n, seed), "median", null="gamma").pvalue}
+
+
+def two_chains(n: int, rho: float, seed: int) -> dict[str, float]:
+    rng = np.random.default_rng(seed)
+    x, y = chain(n, rho, rng), chain(n, rho, rng)
+    options = {"order": True, "n_resamples": RESAMPLES, "random_state": seed}
+    return {null: two_sample_test(x, y, null=null, **options).pvalue for null in ("permutation", "wild")}
+
+
+def independent(n: int, seed: int) -> dict[str, float]:
+    pair = normal_pair(n, n, seed)
+    return {
+        how: independence_test(*pair, combine=how, n_resamples=RESAMPLES, random_state=seed).pvalue for how in COMBINED
+    }
+
+
+def independent_gamma(n: int, seed: int) -> dict[str, float]:
+    return {"gamma": independence_test(*normal_pair(n, n, seed), "median", "median", null="gamma").pvalue}
+
+
+def independent_chains(n: int, rho: float, seed: int) -> dict[str, float]:
+    rng = np.random.default_rng(seed)
+    x, y = chain(n, rho, rng, 1), chain(n, rho, rng, 1)
+    return {"blocks": independence_test(x, y, order=True, n_resamples=RESAMPLES, random_state=seed).pvalue}
+
+
+def fits(n: int, seed: int) -> dict[str, float]:
+    x = np.random.default_rng(seed).normal(size=(n, 2))
+    return {
+        how: goodness_of_fit_test(x, lambda v: -v, combine=how, n_resamples=499, random_state=seed).pvalue
+        for how in COMBINED
+    }
+
+
+def chain_fits(n: int, rho: float, seed: int) -> dict[str, float]:
+    x = chain(n, rho, np.random.default_rng(seed))
+    return {"chain": goodness_of_fit_test(x, lambda v: -v, order=True, n_resamples=499, random_state=seed).pvalue}
+
+
+def circle(n: int, rng: np.random.Generator, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    z = rng.normal(size=(n, 2))
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    return z + noise * rng.normal(size=(n, 2)), z + noise * rng.normal(size=(n, 2)), z
+
+
+def torn_circle(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Z is scaled by 2 on one side and by a half below: X and Y are smooth but for jumps of Z."""
+    x, y, z = circle(n, rng, 0.1 / np.sqrt(2.0))
+    z[z[:, 0] > 0] *= 2.0
+    z[z[:, 1] < 0] *= 0.5
+    return x, y, z
+
+
+def polynomial(n: int, rng: np.random.Generator, d: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    fixed = np.random.default_rng(1)
+    a, b = fixed.normal(size=(d, 1)), fixed.normal(size=(d, 1))
+    z = rng.normal(size=(n, d))
+    y = rng.normal(size=(n, 1)) + (z @ b) ** 2
+    x = rng.normal(size=(n, 1)) + 0.01 * (z @ b) ** 2 + z @ a
+    return x / np.sqrt(d), y / d, z / np.sqrt(d)
+
+
+def squared(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    z = rng.normal(size=(n, 2)) / np.sqrt(2.0)
+    noise = [0.1 * rng.normal(size=(n, 2)) / np.sqrt(2.0) for _ in range(2)]
+    return (z + noise[0]) ** 2, z + noise[1], z
+
+
+def jumping(n: int, rng: np.random.Generator, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X and Y jump at the same Z."""
+    z = rng.normal(size=n)
+    return np.sign(z) + noise * rng.normal(size=n), np.sign(z) + noise * rng.normal(size=n), z
+
+
+def given_z(triple: Triple, n: int, seed: int) -> dict[str, float]:
+    result = conditional_independence_test(*triple(n, np.random.default_rng(seed)), random_state=seed)
+    return {"given Z": result.pvalue}
+
+
+def drift(seed: int) -> dict[str, float]:
+    """A window of 100 rows against a reference of 1,000 of its own."""
+    rng = np.random.default_rng(seed)
+    detector = DriftDetector(random_state=seed).fit(rng.normal(size=(1000, 3)))
+    return {"own reference": detector.test(rng.normal(size=(100, 3))).pvalue}
+
+
+def drift_of_one(seed: int) -> dict[str, float]:
+    """A window of 100 rows against the one reference of all seeds."""
+    detector = DriftDetector(random_state=0).fit(np.random.default_rng(10**6).normal(size=(1000, 3)))
+    return {"one reference": detector.test(np.random.default_rng(seed).normal(size=(100, 3))).pvalue}
+
+
+def families(repeats: int) -> dict[str, list[Row]]:
+    """All settings; the level is 0.05 in each."""
+    tasks: list[tuple[str, Triple, int, int]] = [
+        ("circle", circle, 200, repeats), ("circle", circle, 400, repeats), ("circle", circle, 1000, repeats // 10),
+        ("circ: Z jumps", torn_circle, 200, repeats), ("rbpt, 40 columns", polynomial, 200, repeats),
+        ("randn_nl", squared, 200, repeats), ("X and Y jump", jumping, 200, repeats),
+        ("X and Y jump", jumping, 400, repeats), ("X and Y jump", jumping, 1000, repeats // 10),
+    ]  # fmt: skip
+    return {
+        "given_z": [
+            Row(f"given Z, {name}, n={n}", partial(given_z, triple, n), count) for name, triple, n, count in tasks
+        ],
+        "drift": [
+            Row("drift, a reference each", drift, repeats), Row("drift, one reference", drift_of_one, repeats)
+        ],
+        "chains": [
+            Row(f"KSD of a chain, rho={rho}, n={n}", partial(chain_fits, n, rho), repeats)
+            for rho, n in ((0.5, 500), (0.9, 1000))
+        ] + [Row(f"two chains, rho=0.5, n={n}", partial(two_chains, n, 0.5), repeats) for n in (200, 500)]
+        + [Row("independent chains, rho=0.5, n=300", partial(independent_chains, 300, 0.5), repeats)],
+        "exact": [
+            Row(f"two samples, {m} + {n}", partial(two_samples, m, n), repeats)
+            for m, n in ((5, 6), (20, 25), (200, 300))
+        ] + [Row(f"independence, n={n}", partial(independent, n), repeats) for n in (8, 60, 200)],
+        "asymptotic": [
+            Row(f"two samples, {m} + {n}, gamma", partial(two_samples_gamma, m, n), repeats)
+            for m, n in ((200, 200), (400, 600))
+        ] + [Row(f"independence, n={n}, gamma", partial(independent_gamma, n), repeats) for n in (200, 500)]
+        + [Row(f"KSD, n={n}", partial(fits, n), repeats) for n in (200, 500)],
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("statistics_levels.jsonl"))
+    given = parser.parse_args()
+    known = families(given.repeats)
+    print(processor(), flush=True)
+    run([row for family in given.families or known for row in known[family]], given.out, given.processes)
+
+
+if __name__ == "__main__":
+    main()
