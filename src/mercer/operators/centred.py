@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
-from mercer.operators.backends.tiles import slices
+from mercer.operators.backends.cuts import slices
 from mercer.operators.base import Operator
 
 

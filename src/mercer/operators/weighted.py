@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
-from mercer.operators.backends.tiles import slices
+from mercer.operators.backends.cuts import slices
 from mercer.operators.base import Operator
 
 

@@ -13,7 +13,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import NotFiniteError
 from mercer.core.memory import require, resolve_budget
 from mercer.kernels import Kernel
-from mercer.operators.backends.tiles import slices
+from mercer.operators.backends.cuts import slices
 from mercer.stats.sharing import SharedPair
 
 TILE_NUMBERS = 2**20

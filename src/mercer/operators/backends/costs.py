@@ -16,20 +16,23 @@ from pathlib import Path
 import torch
 
 RATES = {
-    "Intel, AVX-512": {"exp": 6.4, "exp2": 3.9, "numpy exp2": 5.1, "sqrt": 8.3, "numpy sqrt": 4.7, "log": 4.4},
-    "Intel, AVX2": {"exp": 6.4, "exp2": 2.5, "numpy exp2": 0.5, "sqrt": 8.3, "numpy sqrt": 4.7, "log": 4.4},
-    "other, AVX-512": {"exp": 1.2, "exp2": 3.9, "numpy exp2": 5.1, "sqrt": 2.2, "numpy sqrt": 4.7, "log": 1.1},
-    "other, AVX2": {"exp": 1.2, "exp2": 2.5, "numpy exp2": 0.5, "sqrt": 2.2, "numpy sqrt": 4.7, "log": 1.1},
+    "Intel, AVX-512": {"exp": 6.4, "exp2": 3.9, "numpy exp2": 5.1, "sqrt": 8.3, "numpy sqrt": 4.7},
+    "Intel, AVX2": {"exp": 6.4, "exp2": 2.5, "numpy exp2": 0.5, "sqrt": 8.3, "numpy sqrt": 4.7},
+    "other, AVX-512": {"exp": 1.7, "exp2": 7.6, "sqrt": 2.9, "numpy sqrt": 3.8, "power": 6.1, "numpy log2": 6.8},
+    "other, AVX2": {"exp": 1.7, "exp2": 4.0, "sqrt": 2.9, "numpy sqrt": 3.9, "power": 3.5, "numpy log2": 0.6},
 }
-"""1e9 float32 values a second of one thread in the caches of a Xeon of 2.6 GHz, by kind; float64 has the same order.
+"""1e9 float32 values a second of one thread in the caches, by kind; float64 has the same order. "power" is a root as
+1 / x^(-1/2), which torch computes itself.
 
-"Other" processors have MKL's ways for SSE4.2, which are those it takes where a processor is not Intel's
-(MKL_ENABLE_INSTRUCTIONS=SSE4_2 shows them); those of torch itself and of numpy depend on the instruction set alone.
+Intel's were measured on a Xeon of 2.6 GHz, those of others on an AMD EPYC (Zen 5), where MKL takes its ways for
+SSE4.2; those of torch itself and of numpy depend on the instruction set alone. A rate that is not there was not asked.
 """
 
+LOG2 = 1.3
+"""The rate of log2 by torch on processors of other makers."""
+
 TILE_BYTES = {"Intel": 2**20, "other": 2**22}
-"""Size of a tile. On Intel's processors products with few features are as fast in small tiles, which the second cache
-holds; elsewhere MKL needs larger ones."""
+"""Size of a tile: what the second cache holds on Intel's processors; elsewhere fewer calls are faster."""
 
 MANY_THREADS = 4
 """Threads from which on tiles grow with them: each tile takes some Python, which is for one thread at a time."""
@@ -39,13 +42,15 @@ MANY_THREADS = 4
 class Costs:
     """What is fastest on a kind of processor.
 
-    `powers_of_two` where the exponential is quicker in base two; `by_numpy` are the operations numpy is quicker at.
+    `powers_of_two` where the exponential is quicker in base two; `by_numpy` are the operations numpy is quicker at;
+    `roots_as_powers` where a root is quicker as 1 / x^(-1/2).
     """
 
     kind: str
     tile_bytes: int
     powers_of_two: bool = False
     by_numpy: frozenset[str] = frozenset()
+    roots_as_powers: bool = False
 
     @property
     def intel(self) -> bool:
@@ -64,8 +69,8 @@ def costs_of(vendor: str, instructions: str) -> Costs:
 
     >>> costs_of("GenuineIntel", "AVX512").powers_of_two, costs_of("AuthenticAMD", "AVX512").powers_of_two
     (False, True)
-    >>> sorted(costs_of("AuthenticAMD", "AVX512").by_numpy), sorted(costs_of("AuthenticAMD", "AVX2").by_numpy)
-    (['exp2', 'log2', 'sqrt'], ['sqrt'])
+    >>> costs_of("AuthenticAMD", "AVX512").roots_as_powers, sorted(costs_of("AuthenticAMD", "AVX2").by_numpy)
+    (True, ['sqrt'])
     """
     intel = vendor == "GenuineIntel" and os.environ.get("MKL_ENABLE_INSTRUCTIONS") != "SSE4_2"
     maker = "Intel" if intel or not torch.backends.mkl.is_available() else "other"
@@ -74,11 +79,12 @@ def costs_of(vendor: str, instructions: str) -> Costs:
     if rates is None:
         return Costs(kind, TILE_BYTES[maker])
     vectors = sys.platform == "linux"  # elsewhere numpy takes exponentials and logarithms one by one
-    in_numpy = rates["numpy exp2"] if vectors else 0.0
-    powers_of_two = max(rates["exp2"], in_numpy) > rates["exp"]
-    faster = {"exp2", "log2"} if powers_of_two and in_numpy > rates["exp2"] else set()
-    faster |= {"sqrt"} if rates["numpy sqrt"] > rates["sqrt"] else set()
-    return Costs(kind, TILE_BYTES[maker], powers_of_two, frozenset(faster))
+    in_numpy = {op: rates.get(f"numpy {op}", 0.0) * (vectors or op == "sqrt") for op in ("exp2", "log2", "sqrt")}
+    powers_of_two = max(rates["exp2"], in_numpy["exp2"]) > rates["exp"]
+    in_torch = {"exp2": rates["exp2"], "log2": LOG2, "sqrt": max(rates["sqrt"], rates.get("power", 0.0))}
+    faster = {op for op in in_numpy if in_numpy[op] > in_torch[op] and (op == "sqrt" or powers_of_two)}
+    as_powers = "sqrt" not in faster and rates.get("power", 0.0) > rates["sqrt"]
+    return Costs(kind, TILE_BYTES[maker], powers_of_two, frozenset(faster), as_powers)
 
 
 def tile_bytes(threads: int) -> int:

@@ -86,8 +86,11 @@ class Steps:
 
 def writer(op: str, args: list[Any], value: Any, out: Tensor) -> Callable[[], Any]:
     """An instruction on fixed arguments, by the library that is quicker at it here."""
-    if op in costs().by_numpy and out.device.type == "cpu" and isinstance(args[0], Tensor):
-        return partial(getattr(np, op), args[0].numpy(), out=out.numpy())
+    if out.device.type == "cpu" and args and isinstance(args[0], Tensor):
+        if op in costs().by_numpy:
+            return partial(getattr(np, op), args[0].numpy(), out=out.numpy())
+        if op == "sqrt" and costs().roots_as_powers:
+            return lambda: torch.pow(args[0], -0.5, out=out).reciprocal_()
     return partial(apply, op, args, value, out)
 
 

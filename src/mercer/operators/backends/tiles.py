@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TypeVar
 
 import torch
@@ -16,6 +15,7 @@ from mercer.core.blocks import new_matrix
 from mercer.core.memory import readable, require
 from mercer.core.threads import side_by_side
 from mercer.operators.backends import costs
+from mercer.operators.backends.cuts import STEP, even_width, lower_blocks, slices
 from mercer.operators.backends.precision import full_precision
 from mercer.operators.backends.sums import TILES_AT_ONCE, Sum, few_columns, zeros_by_columns
 
@@ -29,8 +29,6 @@ TILE_BYTES: int | None = None
 """Size of a tile on a CPU; None for what suits the processor."""
 GPU_BYTES = 2**27
 LEAST_BYTES = 2**14
-STEP = 32
-"""Rows and columns of tiles are multiples of it."""
 LEFT_STRIPS = 16
 """Strips of rows whose operands are made together, at most."""
 THREADED_CELLS = 2**18
@@ -42,9 +40,6 @@ SQUARES = 16
 threads, and neither do the sums."""
 MOST_MIRRORED = 32
 """Columns of V up to which tiles of a symmetric matrix are used twice: with more, the products take the time."""
-TRIANGLE_BLOCKS, LEAST_WIDTH = 4, 48
-"""Into how many blocks of columns a triangular factor is cut, and how wide they are at least: fewer keep no core busy.
-Widths are multiples of 24, the columns that a CPU's product takes at a time."""
 FOLDING_BYTES = 2**21
 """What preparing the operands of all columns takes besides them."""
 
@@ -317,7 +312,9 @@ class Tiles(ABC):
         layout = replace(self._cut(self._cells(size), keep), threads=threads)
         if self.one_sample and layout.rows < n and self.on_cpu and t <= MOST_MIRRORED:
             edge = layout.rows * -(-n // (SQUARES * layout.rows))
-            yield replace(layout, mirror=True, ahead=edge, columns=min(layout.columns, edge))
+            yield replace(
+                layout, mirror=True, ahead=edge, columns=even_width(edge, layout.columns, self.dtype.itemsize)
+            )
         if threads > 1:
             layout = replace(layout, rows=min(layout.rows, max(1, -(-n // threads))))
         strips = -(-n // (layout.rows * threads * LEAST_PARTS))
@@ -347,8 +344,7 @@ class Tiles(ABC):
         n, m = max(1, self.shape[0]), max(1, self.shape[1])
         columns = min(m, max(2 * math.isqrt(cells), cells // n))
         if self.on_cpu:
-            columns = min(m, max(math.isqrt(2 * cells), cells // n))
-            columns = min(m, rounded(-(-m // -(-m // columns))))  # tiles of about the same width
+            columns = even_width(m, max(math.isqrt(2 * cells), cells // n), self.dtype.itemsize)
         rows = max(1, cells // columns)
         return Layout(min(rows if rows < STEP else rows // STEP * STEP, n), columns, keep)
 
@@ -367,39 +363,3 @@ class Tiles(ABC):
         made = block if layout.keep else block + layout.columns
         kept = m * self.row_bytes + FOLDING_BYTES if layout.keep else 0
         return sums + kept + layout.threads * (tile + vectors + 4 * made * self.row_bytes)
-
-
-def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:
-    """Blocks, as rows and columns, that hold all of V; of a lower triangular V the zeros above them are left out.
-
-    >>> lower_blocks(torch.ones(100, 100).tril())
-    [(slice(0, None, None), slice(0, 48, None)), (slice(48, None, None), slice(48, 100, None))]
-    >>> lower_blocks(torch.ones(100, 100))
-    [(slice(None, None, None), slice(None, None, None))]
-    """
-    if V.ndim == 2 and V.device.type == "cpu":
-        n_columns = V.shape[1]
-        count = max(1, min(TRIANGLE_BLOCKS, n_columns // LEAST_WIDTH))
-        starts = [i * (n_columns // count // 24 * 24) for i in range(count)]
-        blocks = [(slice(a, None), slice(a, b)) for a, b in pairwise([*starts, n_columns])]
-        if not any(bool(V[: inner.start, outer].any()) for inner, outer in blocks):
-            return blocks
-    return [(slice(None), slice(None))]
-
-
-def rounded(width: int) -> int:
-    """The next multiple of what a product takes at a time.
-
-    >>> rounded(500), rounded(512), rounded(1)
-    (512, 512, 32)
-    """
-    return -(-width // STEP) * STEP
-
-
-def slices(start: int, stop: int, step: int) -> Iterator[slice]:
-    """Consecutive slices of at most `step` that cover start to stop.
-
-    >>> list(slices(0, 5, 2))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    return (slice(i, min(i + step, stop)) for i in range(start, stop, step))

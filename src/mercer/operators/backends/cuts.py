@@ -1,0 +1,69 @@
+"""Where matrices are cut into parts that a CPU is quick at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from torch import Tensor
+
+STEP = 32
+"""Rows and columns of tiles are multiples of it."""
+SAME_SETS = 2048
+"""Rows that lie a multiple of so many bytes apart compete for the same few places of a cache: matrix products into such
+a tile take up to four times as long."""
+TRIANGLE_BLOCKS, LEAST_WIDTH = 4, 48
+"""Into how many blocks of columns a triangular factor is cut, and how wide they are at least: fewer keep no core busy.
+Widths are multiples of 24, the columns that a CPU's product takes at a time."""
+
+
+def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:
+    """Blocks, as rows and columns, that hold all of V; of a lower triangular V the zeros above them are left out.
+
+    >>> import torch
+    >>> lower_blocks(torch.ones(100, 100).tril())
+    [(slice(0, None, None), slice(0, 48, None)), (slice(48, None, None), slice(48, 100, None))]
+    >>> lower_blocks(torch.ones(100, 100))
+    [(slice(None, None, None), slice(None, None, None))]
+    """
+    if V.ndim == 2 and V.device.type == "cpu":
+        n_columns = V.shape[1]
+        count = max(1, min(TRIANGLE_BLOCKS, n_columns // LEAST_WIDTH))
+        starts = [i * (n_columns // count // 24 * 24) for i in range(count)]
+        blocks = [(slice(a, None), slice(a, b)) for a, b in pairwise([*starts, n_columns])]
+        if not any(bool(V[: inner.start, outer].any()) for inner, outer in blocks):
+            return blocks
+    return [(slice(None), slice(None))]
+
+
+def even_width(m: int, most: int, itemsize: int) -> int:
+    """The width of tiles that have about the same, at most about `most`, for m columns.
+
+    >>> even_width(5000, 3000, 4), even_width(2048, 1024, 4)
+    (2528, 1056)
+    """
+    for count in range(-(-m // min(m, most)), m + 1):
+        width = min(m, rounded(-(-m // count)))
+        if width * itemsize % SAME_SETS:
+            return width
+        if width < m:
+            return width + STEP
+    return m
+
+
+def rounded(width: int) -> int:
+    """The next multiple of what a product takes at a time.
+
+    >>> rounded(500), rounded(512), rounded(1)
+    (512, 512, 32)
+    """
+    return -(-width // STEP) * STEP
+
+
+def slices(start: int, stop: int, step: int) -> Iterator[slice]:
+    """Consecutive slices of at most `step` that cover start to stop.
+
+    >>> list(slices(0, 5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return (slice(i, min(i + step, stop)) for i in range(start, stop, step))
