@@ -130,6 +130,16 @@ def test_pairs_of_places_say_the_same_as_the_same_places_where_nothing_is_pooled
     torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.parametrize("name", ["plain", "pooled", "residual"])
+def test_tiles_say_the_same_as_one_matrix(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = torch.cat([IMAGES, 0.5 * IMAGES.flip(0)])
+    whole, between = infinite(name)(images), infinite(name)(images[:4], images[3:])
+    monkeypatch.setattr("mercer.neural.layers.CACHED", 4 * 16**2)
+    torch.testing.assert_close(infinite(name)(images), whole, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(infinite(name)(images[:4], images[3:]), between, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(whole[:4, 3:], between, rtol=1e-7, atol=1e-7)
+
+
 def test_pooling_all_places_after_circular_convolutions_makes_shifts_equal() -> None:
     layers = [
         Conv(3, W, B, "circular"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from itertools import dropwhile
 from typing import Any, Protocol
 
 import torch
@@ -23,6 +23,9 @@ from mercer.neural.covariances import FLAT, PAIRS, SAME, Covariances
 
 COPIES = 16
 """Tensors of the size of all covariances of a tile that are alive at a time, and the share of the budget they take."""
+
+CACHED = 150_000
+"""Covariances of a tile on a CPU, whose tensors then stay in the caches: about half the time of large tiles (Zen 5)."""
 
 
 class Layer(Protocol):
@@ -44,7 +47,7 @@ class Dense:
     def __call__(self, before: Covariances) -> Covariances:
         if before.form != FLAT:
             raise InputError("Dense: images have places; put Flatten() before it.")
-        return before.weighted(lambda S: S, self.w_var, self.b_var)
+        return before.weighted(lambda S, form: S, self.w_var, self.b_var)
 
 
 @dataclass(frozen=True)
@@ -65,22 +68,26 @@ class Conv:
 
     def __call__(self, before: Covariances) -> Covariances:
         _check_places(self, before)
-        return before.weighted(partial(self._average, pairs=before.form == PAIRS), self.w_var, self.b_var)
+        return before.weighted(self._average, self.w_var, self.b_var)
 
-    def _average(self, S: Tensor, pairs: bool) -> Tensor:
+    def _average(self, S: Tensor, form: str) -> Tensor:
         """The mean over the places that the filter sees; two places are seen through the same part of it."""
-        reach, total = self.size // 2, torch.zeros_like(S)
-        height, width = S.shape[-2:]
-        if self.padding == "circular":
-            dims = (-4, -3, -2, -1) if pairs else (-2, -1)
-            for by in _offsets(reach):
-                total += torch.roll(S, by * (len(dims) // 2), dims)
-            return total / self.size**2
-        wide = pad(S, [reach] * (8 if pairs else 4))
-        for i, j in ((i + reach, j + reach) for i, j in _offsets(reach)):
-            seen = wide[..., i : i + height, j : j + width]
-            total += seen[..., i : i + height, j : j + width, :, :] if pairs else seen
-        return total / self.size**2
+        for place in (-2, -1):
+            S = self._mean_along((place - 2, place) if form == PAIRS else (place,), S)
+        return S
+
+    def _mean_along(self, dims: tuple[int, ...], S: Tensor) -> Tensor:
+        reach, length, total = self.size // 2, S.shape[dims[-1]], torch.zeros_like(S)
+        wide = S if self.padding == "circular" else pad(S, [reach if -1 - k // 2 in dims else 0 for k in range(8)])
+        for by in range(-reach, reach + 1):
+            if self.padding == "circular":
+                total += torch.roll(S, (by,) * len(dims), dims)
+            else:
+                seen = wide
+                for dim in dims:
+                    seen = seen.narrow(dim, by + reach, length)
+                total += seen
+        return total / self.size
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,9 @@ class AveragePool:
             )
         return before.averaged(self._average)
 
-    def _average(self, S: Tensor) -> Tensor:
+    def _average(self, S: Tensor, form: str) -> Tensor:
+        if form == SAME:
+            return torch.full_like(S[..., :: self.size, :: self.size], torch.nan)
         lead = S.ndim - 4
         parts = [length for side in S.shape[lead:] for length in (side // self.size, self.size)]
         return S.reshape(*S.shape[:lead], *parts).mean(dim=[lead + k for k in (1, 3, 5, 7)])
@@ -124,9 +133,12 @@ class Flatten:
 
     def __call__(self, before: Covariances) -> Covariances:
         _check_places(self, before)
-        if before.form == SAME:
-            return before.averaged(lambda S: S.mean((-2, -1)), FLAT)
-        return before.averaged(lambda S: S.flatten(-4, -3).flatten(-2).diagonal(dim1=-2, dim2=-1).mean(-1), FLAT)
+        return before.averaged(self._average, flat=True)
+
+    def _average(self, S: Tensor, form: str) -> Tensor:
+        if form == SAME:
+            return S.mean((-2, -1))
+        return S.flatten(-4, -3).flatten(-2).diagonal(dim1=-2, dim2=-1).mean(-1)
 
 
 @dataclass(frozen=True)
@@ -203,7 +215,18 @@ class LayerKernel(Kernel):
     def _form(self) -> str:
         if self.shape is None:
             return FLAT
-        return PAIRS if any(isinstance(layer, AveragePool) for layer in _all(self.layers)) else SAME
+        return PAIRS if self._after_pooling else SAME
+
+    @property
+    def _own(self) -> str:
+        """How each image is compared with itself: variances are what activations need."""
+        bent = any(isinstance(layer, Activation) for layer in self._after_pooling)
+        return self._form if bent or self.shape is None else SAME
+
+    @property
+    def _after_pooling(self) -> list[Any]:
+        """The first pooling layer and those after it."""
+        return list(dropwhile(lambda layer: not isinstance(layer, AveragePool), _all(self.layers)))
 
     def _gram(self, pair: DensePair) -> Tensor:
         x = self._images(pair.x)
@@ -211,8 +234,12 @@ class LayerKernel(Kernel):
         if x.shape[1:] != z.shape[1:]:
             raise InputError(f"X has {x.shape[1]} columns but Z has {z.shape[1]}; both need the same features.")
         side, like = self._side(x), vectors(pair.x)
-        tiles = [torch.cat([self._found(rows, others) for others in z.split(side)], 1) for rows in x.split(side)]
-        value = torch.cat(tiles)
+        strips: list[list[Tensor]] = []
+        for i, rows in enumerate(x.split(side)):
+            before = [strip[i].T for strip in strips] if pair.z is None else []
+            rest = z.split(side)[len(before) :]
+            strips.append([*before, *(self._found(rows, others) for others in rest)])
+        value = torch.cat([torch.cat(strip, 1) for strip in strips])
         return (0.5 * (value + value.T) if pair.z is None else value).to(like.dtype)
 
     def _diag(self, points: Points) -> Tensor:
@@ -220,7 +247,7 @@ class LayerKernel(Kernel):
         return torch.cat([self._found(row, row)[0] for row in x.split(1)]).to(vectors(points).dtype)
 
     def _found(self, x: Tensor, z: Tensor) -> Tensor:
-        found = _through(self.layers, Covariances.of_images(x, z, self._form))
+        found = _through(self.layers, Covariances.of_images(x, z, self._form, self._own))
         return found.tangent if self.tangent else found.cross
 
     def _images(self, points: Points) -> Tensor:
@@ -234,8 +261,9 @@ class LayerKernel(Kernel):
     def _side(self, x: Tensor) -> int:
         """Images of a tile."""
         places = 1 if self.shape is None else math.prod(self.shape[1:])
-        each = 8 * places ** (2 if self._form == PAIRS else 1)
-        return max(1, math.isqrt(resolve_budget(None, x.device) // (COPIES * COPIES * each)))
+        each = places ** (2 if self._form == PAIRS else 1)
+        most = resolve_budget(None, x.device) // (8 * COPIES * COPIES)
+        return max(1, math.isqrt((min(most, CACHED) if x.device.type == "cpu" else most) // each))
 
 
 def _through(layers: Iterable[Layer], before: Covariances) -> Covariances:
@@ -271,8 +299,3 @@ def _check_variances(layer: Dense | Conv) -> None:
 def _check_places(layer: Any, before: Covariances) -> None:
     if before.form == FLAT:
         raise InputError(f"{type(layer).__name__}: rows have no places here; give shape=, and put it before Flatten().")
-
-
-def _offsets(reach: int) -> Iterator[tuple[int, int]]:
-    steps = range(-reach, reach + 1)
-    return ((i, j) for i in steps for j in steps)
