@@ -135,9 +135,9 @@ def test_tiles_say_the_same_as_one_matrix(name: str, monkeypatch: pytest.MonkeyP
     images = torch.cat([IMAGES, 0.5 * IMAGES.flip(0)])
     whole, between = infinite(name)(images), infinite(name)(images[:4], images[3:])
     monkeypatch.setattr("mercer.neural.layers.CACHED", 4 * 16**2)
-    torch.testing.assert_close(infinite(name)(images), whole, rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(infinite(name)(images[:4], images[3:]), between, rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(whole[:4, 3:], between, rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close(infinite(name)(images), whole, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(infinite(name)(images[:4], images[3:]), between, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(whole[:4, 3:], between, rtol=1e-6, atol=1e-6)
 
 
 def test_pooling_all_places_after_circular_convolutions_makes_shifts_equal() -> None:
