@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fuzz import files, fits
+from fuzz import calls, files, fits
 from fuzz.trial import run
 
-GENERATORS = {"fits": fits.trials, "files": files.trials}
+GENERATORS = {"fits": fits.trials, "files": files.trials, "calls": calls.trials}
 
 
 def main() -> int:

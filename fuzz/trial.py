@@ -22,6 +22,8 @@ CHECKS = ("sklearn/utils/validation.py", "sklearn/utils/multiclass.py")
 OWN_WARNINGS = (ConvergenceWarning, DataConversionWarning)
 MANY_CLASSES = "The number of unique classes is greater"
 """Of scikit-learn's warning about labels that look like numbers."""
+OF_TORCH = "`torch.jit.script"
+"""Of what some versions of torch say of themselves when they first differentiate forwards."""
 
 
 class Finding(Exception):
@@ -76,7 +78,13 @@ def judged(trial: Trial, limit: float) -> tuple[str, str]:
             if _of_scikit_learn(error):
                 return f"scikit-learn's error: {type(error).__name__}", str(error)[:300]
             return f"{FINDING}: foreign error", f"{type(error).__name__}: {str(error)[:160]!r} at {_where(error)}"
-    foreign = [w for w in said if not (issubclass(w.category, OWN_WARNINGS) or MANY_CLASSES in str(w.message))]
+    foreign = [
+        w
+        for w in said
+        if not (
+            issubclass(w.category, OWN_WARNINGS) or any(words in str(w.message) for words in (MANY_CLASSES, OF_TORCH))
+        )
+    ]
     if foreign:
         first = foreign[0]
         text = f"{first.category.__name__}: {str(first.message)[:120]} at {first.filename[-60:]}:{first.lineno}"

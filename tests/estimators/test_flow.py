@@ -134,7 +134,7 @@ def test_predictions_scale_with_targets(size):
 def test_where_it_makes_no_sense_it_says_so():
     flow = KernelRidge(KERNEL, solver="flow").fit(X, y)
     assert flow.alpha_ == 0.0
-    for t, words in ((-1.0, "a time is a number >= 0"), ([[1.0]], "a list of times"), ([], "a list of times")):
+    for t, words in ((-1.0, "must be a number >= 0, a time"), ([[1.0]], "a list of times"), ([], "a list of times")):
         with pytest.raises(InputError, match=words):
             flow.predict(NEW, t=t)
     with pytest.raises(InputError, match="needs solver='flow'"):

@@ -147,7 +147,7 @@ def test_gradient_flow_is_the_limit_of_small_steps_and_ends_at_ridgeless_regress
     started = gradient_flow(kernel, X, y, start=lambda rows: rows[:, 0])
     torch.testing.assert_close(started.predict(X, 1e9), y, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(started.predict(Z, 0.0), Z[:, 0])
-    with pytest.raises(InputError, match="a time is a number >= 0"):
+    with pytest.raises(InputError, match="must be a number >= 0, a time"):
         flow.predict(Z, -1.0)
 
 
@@ -185,7 +185,7 @@ def test_lazy_networks_move_less_the_wider_they_are_and_rich_ones_do_not() -> No
 def test_training_that_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="an even number"):
         lazy_training([3], X, X[:, 0])
-    with pytest.raises(InputError, match="give one of lazy, mean_field"):
+    with pytest.raises(InputError, match="must be .lazy. or .mean_field."):
         lazy_training([4], X, X[:, 0], scaling="ntk")
     with pytest.raises(InputError, match="diverged at width 64: take more steps than 5"):
         lazy_training([64], X, X[:, 0], time=1e4, steps=5)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import restore
 from mercer.core.errors import InputError
+from mercer.core.values import as_values
 from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.solvers.decompose import eigh
 from mercer.solvers.flow import checked_time, left_over, reached
@@ -70,7 +71,7 @@ def gradient_flow(kernel: Any, X: Any, y: Any, *, start: Any = None) -> Gradient
     """
     found = resolve(as_kernel(kernel), X)
     gram = torch.as_tensor(found(X)).detach().to(torch.float64)
-    targets = torch.as_tensor(y).detach().to(gram)
+    targets = as_values(y, "y", 1, 2).to(gram.device)
     if len(targets) != len(gram):
         raise InputError(f"y has {len(targets)} entries but X has {len(gram)} rows.")
     targets = targets.reshape(len(gram), -1)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from mercer.core.errors import InputError
 from mercer.estimators import KernelRidge
 from mercer.kernels import FeatureMap
+from mercer.neural.arguments import check
 
 
 def last_hidden(module: nn.Module) -> Callable[[Tensor], Tensor]:
@@ -20,6 +21,7 @@ def last_hidden(module: nn.Module) -> Callable[[Tensor], Tensor]:
     >>> last_hidden(module)(torch.ones(3, 2)).shape
     torch.Size([3, 5])
     """
+    check(module=module)
     layers = [part for part in module.modules() if isinstance(part, nn.Linear)]
     if not layers:
         raise InputError("The module has no torch.nn.Linear layer, so that it has no last layer to train.")

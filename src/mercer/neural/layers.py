@@ -15,6 +15,7 @@ from torch.nn.functional import pad
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import resolve_budget
+from mercer.core.rules import FLAG, SCALE, Rule, is_integer, number, one_of, whole
 from mercer.kernels.activations import checked_activation, known
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, vectors
@@ -50,6 +51,9 @@ class Dense:
         return before.weighted(lambda S, form: S, self.w_var, self.b_var)
 
 
+ODD = Rule(is_integer, lambda size: size >= 1 and size % 2, "an odd number, so that images keep their shape")
+
+
 @dataclass(frozen=True)
 class Conv:
     """A convolution with an odd `size` that keeps the shape of images, by "circular" or "zero" padding."""
@@ -61,10 +65,8 @@ class Conv:
 
     def __post_init__(self) -> None:
         _check_variances(self)
-        if self.size < 1 or self.size % 2 == 0:
-            raise InputError(f"Conv(size={self.size}): give an odd number, so that images keep their shape.")
-        if self.padding not in ("zero", "circular"):
-            raise InputError(f"Conv(padding={self.padding!r}): give 'zero' or 'circular'.")
+        ODD.check("size", self.size, False)
+        one_of("zero", "circular").check("padding", self.padding, False)
 
     def __call__(self, before: Covariances) -> Covariances:
         _check_places(self, before)
@@ -112,10 +114,13 @@ class AveragePool:
 
     size: int = 2
 
+    def __post_init__(self) -> None:
+        whole(1).check("size", self.size, False)
+
     def __call__(self, before: Covariances) -> Covariances:
         _check_places(self, before)
         height, width = before.cross.shape[-2:]
-        if self.size < 1 or height % self.size or width % self.size:
+        if height % self.size or width % self.size:
             raise InputError(
                 f"AveragePool(size={self.size}): images of {height} x {width} are not made of such squares."
             )
@@ -154,6 +159,13 @@ class Residual:
 
     def __call__(self, before: Covariances) -> Covariances:
         return before + _through(self.layers, before)
+
+
+IMAGE = Rule(
+    lambda shape: isinstance(shape, tuple | list),
+    lambda shape: len(shape) == 3 and all(is_integer(size) and size >= 1 for size in shape),
+    "channels, height and width: three integers >= 1",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,12 +211,12 @@ class LayerKernel(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "layers", _checked(self.layers, "LayerKernel"))
+        FLAG.check("tangent", self.tangent, False)
         if not isinstance(self.layers[-1], Dense):
             raise InputError("LayerKernel: the last layer must be Dense(), which makes the output.")
         if self.shape is not None:
+            IMAGE.check("shape", self.shape, True)
             object.__setattr__(self, "shape", tuple(self.shape))
-            if len(self.shape) != 3 or min(self.shape) < 1:
-                raise InputError(f"LayerKernel(shape={self.shape}): give channels, height and width.")
 
     def of(self, pair: Pair) -> Any:
         return pair.matrix(self._gram, self._diag)
@@ -294,8 +306,8 @@ def _checked(layers: Any, owner: str) -> tuple[Any, ...]:
 
 
 def _check_variances(layer: Dense | Conv) -> None:
-    if not (layer.w_var > 0 and layer.b_var >= 0):
-        raise InputError(f"{layer!r}: w_var must be > 0 and b_var >= 0.")
+    number(lambda value: value > 0, "a finite number > 0").check("w_var", layer.w_var, False)
+    SCALE.check("b_var", layer.b_var, False)
 
 
 def _check_places(layer: Any, before: Covariances) -> None:

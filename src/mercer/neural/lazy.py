@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mercer.core.arrays import as_points
 from mercer.core.errors import InputError
+from mercer.core.rules import one_of
+from mercer.core.values import as_values
 from mercer.kernels.activations import FUNCTIONS, checked_activation
+from mercer.neural.arguments import check, rows_of
 from mercer.neural.flow import gradient_flow
 from mercer.neural.tangent import empirical_ntk
 from mercer.solvers.decompose import eigvalsh
@@ -30,10 +32,8 @@ class TwoLayer(nn.Module):
 
     def __init__(self, n_columns: int, width: int, activation: str, scaling: str, seed: int) -> None:
         super().__init__()
-        if width < 2 or width % 2:
-            raise InputError(f"width={width}: a width is an even number, since units come in pairs.")
-        if scaling not in SCALES:
-            raise InputError(f"scaling={scaling!r}: give one of {', '.join(SCALES)}.")
+        check(width=width, seed=seed)
+        one_of(*SCALES).check("scaling", scaling, False)
         generator = torch.Generator().manual_seed(seed)
         w = torch.randn(width // 2, n_columns, generator=generator, dtype=torch.float64)
         b = torch.randn(width // 2, generator=generator, dtype=torch.float64)
@@ -137,15 +137,25 @@ def lazy_training(
     >>> result.runs[1].movement < result.runs[0].movement
     True
     """
-    x = as_points(X).values.detach().to(torch.float64)
+    check(time=time, steps=steps)
+    x = rows_of(X)
     targets = targets_of(y, x)
-    runs = (_run(TwoLayer(x.shape[1], w, activation, scaling, seed), x, targets, time, steps) for w in widths)
+    sizes = numbers_of_units(widths)
+    runs = (_run(TwoLayer(x.shape[1], w, activation, scaling, seed), x, targets, time, steps) for w in sizes)
     return LazyTraining(scaling, time, tuple(runs))
+
+
+def numbers_of_units(widths: Any) -> list[int]:
+    """One width or more."""
+    found = as_values(widths, "widths", 0, 1).reshape(-1).tolist()
+    if not found or any(w % 1 for w in found):
+        raise InputError(f"widths={widths!r}: give even numbers of units, one or more.")
+    return [int(w) for w in found]
 
 
 def targets_of(y: Any, x: Tensor) -> Tensor:
     """One number for each row, in float64."""
-    targets = torch.as_tensor(y).detach().to(torch.float64)
+    targets = as_values(y, "y").to(x.device)
     if targets.shape != (len(x),):
         raise InputError(f"y has shape {tuple(targets.shape)} but X has {len(x)} rows; one number for each is needed.")
     return targets

@@ -12,9 +12,12 @@ from torch.func import jacrev, jvp, vjp, vmap
 from mercer.core.arrays import Points, as_points, restore
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import resolve_budget
+from mercer.core.rules import is_integer
+from mercer.core.values import as_values
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, vectors
 from mercer.kernels.properties import Properties
+from mercer.neural.arguments import check
 from mercer.neural.modules import Outputs
 
 LARGEST_SHARE = 8
@@ -49,7 +52,8 @@ def empirical_ntk(
     tensor([[2., 2.],
             [2., 6.]])
     """
-    x, z = _inputs(X, shape), None if Z is None else _inputs(Z, shape)
+    check(full=full, module=module)
+    x, z = _inputs(X, shape), None if Z is None else _inputs(Z, shape, "Z")
     outputs = Outputs.of(module, x)
     budget = resolve_budget(memory_budget, outputs.like.device)
     value = _contracted(outputs, outputs.rows(x), None if z is None else outputs.rows(z), full, budget)
@@ -67,7 +71,10 @@ def ntk_product(module: nn.Module, X: Any, Z: Any, V: Any, *, shape: tuple[int, 
     tensor([[4.],
             [8.]])
     """
-    x, z, v = _inputs(X, shape), _inputs(Z, shape), torch.as_tensor(V)
+    check(module=module)
+    x, z, v = _inputs(X, shape), _inputs(Z, shape, "Z"), as_values(V, "V", 1, 2)
+    if len(v) != len(z):
+        raise InputError(f"V has {len(v)} rows but Z has {len(z)}; each row of Z needs one.")
     outputs = Outputs.of(module, x)
     x, z, v = outputs.rows(x), outputs.rows(z), outputs.rows(v)
     v = v.reshape(len(v), -1)
@@ -125,16 +132,21 @@ class EmpiricalNTK(Kernel):
         return Properties()
 
 
-def _inputs(X: Any, shape: tuple[int, ...] | None) -> Tensor:
-    if isinstance(X, Tensor) and X.ndim != 2:
+def _inputs(X: Any, shape: tuple[int, ...] | None, name: str = "X") -> Tensor:
+    if isinstance(X, Tensor) and X.ndim > 2:
         return X
-    return shaped(as_points(X).values, shape)
+    x = as_points(X, name).values
+    if not len(x):
+        raise InputError(f"{name} has no rows.")
+    return shaped(x, shape)
 
 
 def shaped(x: Tensor, shape: tuple[int, ...] | None) -> Tensor:
     """Rows as a module takes them."""
     if shape is None:
         return x
+    if not isinstance(shape, tuple | list) or not all(is_integer(size) and size > 0 for size in shape):
+        raise InputError(f"shape={shape!r}: must be a tuple of positive integers, the shape of a row.")
     if x[0].numel() != torch.Size(shape).numel():
         raise InputError(f"shape={shape} is of {torch.Size(shape).numel()} numbers, but rows have {x[0].numel()}.")
     return x.reshape(len(x), *shape)

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import as_points
 from mercer.core.errors import InputError
+from mercer.core.values import as_values
+from mercer.neural.arguments import check, rows_of
 from mercer.neural.lazy import TwoLayer, descend, targets_of
 
 
@@ -132,18 +133,21 @@ def two_layer(
     >>> result.last["mean_field"].alignment > 1.5 * result.last["lazy"].alignment
     True
     """
-    x = as_points(X).values.detach().to(torch.float64)
+    check(width=width, time=time, steps=steps, moments=moments, seed=seed)
+    x = rows_of(X)
     targets = targets_of(y, x)
     unseen = None
     if test is not None:
-        z = as_points(test[0]).values.detach().to(torch.float64)
+        if not isinstance(test, tuple) or len(test) != 2:
+            raise InputError("test must be a pair (rows, targets), or None.")
+        z = rows_of(test[0], "test[0]")
         unseen = z, targets_of(test[1], z)
-    if not 1 <= moments <= steps:
+    if moments > steps:
         raise InputError(
             f"moments={moments}: networks are looked at between once and {steps} times, one for each step."
         )
     basis, found = _span(U, x.shape[1]), []
-    for each in [scaling] if isinstance(scaling, str) else scaling:
+    for each in [scaling] if isinstance(scaling, str) else _names(scaling):
         module = TwoLayer(x.shape[1], width, activation, each, seed)
         start, done = module.w.detach().clone(), 0
         found.append(_moment(module, start, 0.0, basis, (x, targets), unseen, each))
@@ -155,9 +159,15 @@ def two_layer(
     return TwoLayerTraining(width, tuple(found))
 
 
+def _names(scaling: Any) -> Sequence[str]:
+    if not isinstance(scaling, list | tuple) or not scaling:
+        raise InputError(f"scaling={scaling!r}: give 'mean_field', 'lazy' or both.")
+    return scaling
+
+
 def _span(U: Any, n_columns: int) -> Tensor:
     """An orthonormal basis of the span of the columns."""
-    directions = torch.as_tensor(U).detach().to(torch.float64)
+    directions = as_values(U, "U", 1, 2)
     directions = directions.unsqueeze(1) if directions.ndim == 1 else directions
     if directions.ndim != 2 or len(directions) != n_columns:
         raise InputError(f"U has shape {tuple(directions.shape)}: give a row for each of the {n_columns} columns of X.")

@@ -134,6 +134,8 @@ def vector(values: Any, name: str, length: int | None = None) -> np.ndarray:
 
 def numbers(values: Any, name: str) -> np.ndarray:
     """`values` as a float64 array without NaN and infinity."""
+    if np.iscomplexobj(values):
+        raise InputTypeError(f"{name} is complex; give real numbers.")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
+from mercer.core.rules import Rule, is_number
 from mercer.core.seeding import generator_from
 from mercer.operators.stored import Stored
 from mercer.solvers.dials import (
@@ -31,10 +32,12 @@ from mercer.solvers.traits import Traits
 STOPS = ("auto", "held_out", "gcv")
 
 
+TIME = Rule(is_number, lambda t: t >= 0, "a number >= 0, a time")
+
+
 def checked_time(t: Any) -> float:
     """A time that is not negative."""
-    if isinstance(t, str | bool) or not t >= 0:
-        raise InputError(f"t={t!r}: a time is a number >= 0.")
+    TIME.check("t", t, False)
     return float(t)
 
 

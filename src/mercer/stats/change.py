@@ -20,11 +20,11 @@ from mercer.data.rows import RowSource
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Gaussian, Kernel, resolve
 from mercer.plots.canvas import BLUE, MUTED, ORANGE, axes_for, name_axes
+from mercer.stats.arguments import check
 from mercer.stats.columns import ColumnDifference, column_differences
 from mercer.stats.families import column_scales, given_kernels
 from mercer.stats.resampling import block_length
 from mercer.stats.samples import column_labels, sample_points
-from mercer.stats.two_sample import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,12 +94,9 @@ def change_points(
     >>> len(found.points), bool(np.abs(found.points - [150, 250]).max() < 15)
     (2, True)
     """
-    check_count(n_resamples)
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 1 / (n_resamples + 1) <= level < 1:
+    check(n_resamples=n_resamples, level=level, min_size=min_size, n_features=n_features, random_state=random_state)
+    if level < 1 / (n_resamples + 1):
         raise InputError(f"level={level!r}: must be below 1, and at least 1 / (n_resamples + 1).")
-    for name, value in (("min_size", min_size), ("n_features", n_features)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(f"{name}={value!r}: must be an integer >= 1.")
     seed = as_seed(random_state)
     series = _series(X, kernel, n_features, seed, memory_budget)
     least = max(1, math.ceil(min_size / series.resolution))

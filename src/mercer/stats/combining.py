@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mercer.core.errors import InputError
+from mercer.stats.arguments import check_name
 from mercer.stats.families import log_mean_exp
 
 COMBINE = ("fused", "min_p", "agg")
@@ -55,8 +55,7 @@ def combined(how: str, statistics: Tensor, rounding: Tensor, sizes: Tensor, expo
 
 def check_combine(how: str) -> None:
     """An error for what is no way to combine kernels."""
-    if how not in COMBINE:
-        raise InputError(f"combine={how!r}: give one of {', '.join(map(repr, COMBINE))}.")
+    check_name("combine", how, tuple(COMBINE))
 
 
 def fused(statistics: Tensor, sizes: Tensor, exponent: float, rounding: Tensor | None = None) -> Combined:

@@ -10,8 +10,10 @@ import torch
 
 from mercer.core.errors import InputError
 from mercer.core.memory import require, resolve_budget
+from mercer.core.values import as_values
 from mercer.kernels.pair import DensePair
 from mercer.solvers.factor import factorise
+from mercer.stats.arguments import check
 from mercer.stats.ksd import stein_sample
 
 
@@ -64,15 +66,12 @@ def control_functional(
     >>> abs(found.mean - 1.0) < abs(found.plain_mean - 1.0)
     True
     """
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not alpha >= 0:
-        raise InputError(f"alpha={alpha!r}: must be a number >= 0.")
+    check(alpha=alpha)
     points, stein = stein_sample(X, score, log_prob, kernel)
     n = len(points)
-    values = np.asarray(f(X) if callable(f) else f, dtype=np.float64)
-    if values.ndim not in (1, 2) or len(values) != n:
+    values = as_values(f(X) if callable(f) else f, "f", 1, 2).numpy()
+    if len(values) != n:
         raise InputError(f"f has shape {values.shape} but X has {n} rows.")
-    if not np.isfinite(values).all():
-        raise InputError("f contains NaN or infinity.")
     require(3 * 8 * n * n, resolve_budget(memory_budget), f"a control functional of {n:,} rows")
     K = stein.on(DensePair(points)).double()
     ridge = alpha * float(K.diagonal().mean())

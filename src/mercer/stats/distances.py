@@ -12,6 +12,7 @@ from scipy.stats import wasserstein_distance
 
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
+from mercer.stats.arguments import check, check_name
 from mercer.stats.samples import Pooled
 
 EXACT_ROWS = 2000
@@ -33,8 +34,8 @@ def wasserstein(X: Any, Y: Any, *, method: str = "auto", n_projections: int = 10
     3.0
     """
     x, y = _arrays(X, Y)
-    if method not in ("auto", "exact", "sliced"):
-        raise InputError(f'method={method!r}: give "auto", "exact" or "sliced".')
+    check_name("method", method, ("auto", "exact", "sliced"))
+    check(n_projections=n_projections)
     if x.shape[1] == 1:
         return float(wasserstein_distance(x[:, 0], y[:, 0]))
     exact = len(x) == len(y) and len(x) <= EXACT_ROWS
@@ -45,6 +46,8 @@ def wasserstein(X: Any, Y: Any, *, method: str = "auto", n_projections: int = 10
         )
     if exact and method != "sliced":
         costs = cdist(x, y)
+        if not np.isfinite(costs).all():
+            raise InputError("Distances between rows of X and Y overflow: rescale both.")
         return float(costs[linear_sum_assignment(costs)].mean())
     return _sliced(x, y, n_projections, as_seed(random_state))
 
@@ -65,8 +68,7 @@ def total_variation(X: Any, Y: Any, *, bins: int | None = None) -> float:
         p, q = (np.bincount(np.searchsorted(values, z), minlength=len(values)) / len(z) for z in (x, y))
         return float(0.5 * np.abs(p - q).sum())
     count = max(2, math.ceil(len(pooled) ** (1 / 3))) if bins is None else bins
-    if isinstance(count, bool) or count < 1:
-        raise InputError(f"bins={bins!r}: must be an integer >= 1.")
+    check(bins=count)
     edges = np.unique(np.quantile(pooled, np.linspace(0, 1, count + 1)))
     edges[0], edges[-1] = -np.inf, np.inf
     p, q = (np.histogram(z, edges)[0] / len(z) for z in (x, y))
@@ -86,8 +88,6 @@ def kolmogorov(X: Any, Y: Any) -> float:
 
 
 def _sliced(x: np.ndarray, y: np.ndarray, count: int, seed: int) -> float:
-    if isinstance(count, bool) or count < 1:
-        raise InputError(f"n_projections={count!r}: must be an integer >= 1.")
     d = x.shape[1]
     directions = np.random.default_rng(seed).normal(size=(d, count))
     directions /= np.linalg.norm(directions, axis=0)

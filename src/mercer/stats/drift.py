@@ -20,6 +20,7 @@ from mercer.core.seeding import as_seed
 from mercer.estimators.common.base import all_or_nothing
 from mercer.files.kinds import ANY_TABLE, Table, number, optional, whole
 from mercer.files.persistence import register, save
+from mercer.stats.arguments import check
 from mercer.stats.differences_plot import plot_columns
 from mercer.stats.families import column_scales
 from mercer.stats.run_length import Watch, checked_run_length
@@ -249,16 +250,13 @@ class DriftDetector(BaseEstimator):
         return DriftStatus(alarm is not None, alarm, watch.n_seen, watch.statistic, watch.threshold, columns)
 
     def _check_parameters(self) -> None:
-        if isinstance(self.level, bool) or not isinstance(self.level, int | float) or not 0 < self.level < 1:
-            raise InputError(f"level={self.level!r}: must be a number between 0 and 1.")
+        check(level=self.level, max_rows=self.max_rows, random_state=self.random_state)
         check_count(self.n_resamples)
         if self.n_resamples + 1 < 1 / self.level:
             raise InputError(
                 f"n_resamples={self.n_resamples}: p-values below level={self.level} need at least "
                 f"{int(np.ceil(1 / self.level)) - 1}."
             )
-        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 2:
-            raise InputError(f"max_rows={self.max_rows!r}: must be an integer >= 2.")
         checked_run_length(self.expected_run_length)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:

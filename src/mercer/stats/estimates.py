@@ -15,6 +15,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.kernels import Kernel
 from mercer.operators import gram
+from mercer.stats.arguments import check
 from mercer.stats.pair_sums import pair_sums
 from mercer.stats.rowwise import paired_values
 from mercer.stats.samples import Pooled
@@ -74,8 +75,7 @@ def incomplete_mmd(kernel: Kernel, pooled: Pooled, _: Any, budget: int | None, s
     if n < 2:
         raise InputError('estimator="incomplete" needs at least two rows in each sample.')
     count = PAIRS_EACH * n if budget is None else budget
-    if isinstance(count, bool) or count < 1:
-        raise InputError(f"budget={budget!r}: must be an integer >= 1.")
+    check(budget=count)
     rng = np.random.default_rng(seed)
     i = rng.integers(n, size=count)
     j = (i + rng.integers(1, n, size=count)) % n
@@ -86,7 +86,8 @@ def block_mmd(kernel: Kernel, pooled: Pooled, size: int | None, _: Any, __: Any,
     """The mean of U-statistics of blocks."""
     n = min(pooled.m, pooled.n)
     size = max(2, math.isqrt(n)) if size is None else size
-    if isinstance(size, bool) or not 2 <= size <= n:
+    check(block_size=size)
+    if size > n:
         raise InputError(f"block_size={size!r}: must be an integer from 2 to the rows of the smaller sample, {n}.")
     uniform = torch.full((size,), 1.0 / size, dtype=torch.float64)
     values = [

@@ -12,6 +12,7 @@ from mercer.core.errors import InputError
 from mercer.core.memory import require, resolve_budget
 from mercer.kernels import Kernel, Linear, resolve
 from mercer.kernels.pair import DensePair
+from mercer.stats.arguments import check_name
 from mercer.stats.families import domain_of, given_kernels
 from mercer.stats.samples import sample_points
 
@@ -44,8 +45,7 @@ def hsic(
     >>> hsic([[-1.0], [1.0]], [[-1.0], [1.0]], Linear(), Linear())
     1.0
     """
-    if estimator not in ("v", "u"):
-        raise InputError(f'estimator={estimator!r}: give "v" or "u".')
+    check_name("estimator", estimator, ("v", "u"))
     x, y = variable(X, "X", kernel_x), variable(Y, "Y", kernel_y)
     if len(x) != len(y):
         raise InputError(f"X has {len(x)} rows but Y has {len(y)}; rows are paired.")

@@ -16,6 +16,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
+from mercer.stats.arguments import check_name
 from mercer.stats.centred_grams import CentredGram, centred_gram, permutation_moments, permuted_sums
 from mercer.stats.combining import check_combine, combined, per_kernel_p_values
 from mercer.stats.dependence_plot import plot_pairs, plot_shares
@@ -105,8 +106,7 @@ def independence_test(
     """
     check_combine(combine)
     check_count(n_resamples)
-    if null not in NULLS:
-        raise InputError(f"null={null!r}: give one of {', '.join(map(repr, NULLS))}.")
+    check_name("null", null, tuple(NULLS))
     seed = as_seed(random_state)
     x, y = side(X, "X", kernel_x, seed), side(Y, "Y", kernel_y, seed)
     check_paired(x, y)

@@ -10,6 +10,7 @@ import torch
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.kernels import InverseMultiquadric, Kernel, resolve
+from mercer.stats.arguments import check, check_name
 from mercer.stats.families import given_kernels
 from mercer.stats.pair_sums import pair_sums
 from mercer.stats.samples import sample_points, sample_weights
@@ -52,8 +53,8 @@ def ksd(
     >>> round(ksd([[0.0], [1.0]], lambda x: -x, kernel=InverseMultiquadric(1.0), squared=True), 4)
     0.4848
     """
-    if estimator not in ("v", "u"):
-        raise InputError(f'estimator={estimator!r}: give "v" or "u".')
+    check_name("estimator", estimator, ("v", "u"))
+    check(squared=squared)
     points, stein = stein_sample(X, score, log_prob, kernel)
     weights = sample_weights(sample_weight, len(points), "sample_weight")
     sums = pair_sums([stein], points, weights.unsqueeze(1), memory_budget=memory_budget, dtype=torch.float64)

@@ -8,6 +8,7 @@ from typing import Any
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel, resolve
+from mercer.stats.arguments import check, check_name
 from mercer.stats.estimates import ESTIMATES, quadratic, shuffled
 from mercer.stats.families import domain_of, given_kernels
 from mercer.stats.samples import Pooled, sample_weights
@@ -63,8 +64,8 @@ def mmd(
     >>> mmd([[0.0], [2.0]], [[4.0], [6.0]], Linear(), estimator="u", squared=True)
     14.0
     """
-    if estimator not in ESTIMATORS:
-        raise InputError(f"estimator={estimator!r}: give one of {', '.join(map(repr, ESTIMATORS))}.")
+    check_name("estimator", estimator, tuple(ESTIMATORS))
+    check(squared=squared)
     weighted = weights_x is not None or weights_y is not None
     if weighted and estimator not in ("v", "u"):
         raise InputError(f'Weights are for the estimators "v" and "u", not for {estimator!r}.')

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, ModelFileError
+from mercer.core.rules import is_integer
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Gaussian
 
@@ -166,6 +167,6 @@ def _run_length(records: list[tuple[np.ndarray, int, np.ndarray]], steps: int, t
 
 def checked_run_length(expected: Any) -> int:
     """A number of rows that can be simulated."""
-    if isinstance(expected, bool) or not isinstance(expected, int | np.integer) or not 10 <= expected <= LONGEST:
+    if not is_integer(expected) or not 10 <= expected <= LONGEST:
         raise InputError(f"expected_run_length={expected!r}: must be an integer from 10 to {LONGEST:,}.")
     return int(expected)

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite, promote
+from mercer.core.arrays import Points, as_points, promote
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import require, resolve_budget
+from mercer.core.values import as_values
 from mercer.data.rows import RowSource
 from mercer.stats.mixed import encoded, is_mixed
 
@@ -80,10 +81,9 @@ def sample_weights(weights: Any, n: int, name: str) -> Tensor:
     """
     if weights is None:
         return torch.full((n,), 1.0 / n, dtype=torch.float64)
-    found = torch.as_tensor(weights, dtype=torch.float64).detach().cpu()
+    found = as_values(weights, name).cpu()
     if found.shape != (n,):
         raise InputError(f"{name} has shape {tuple(found.shape)} but there are {n} rows.")
-    check_finite(found, name)
     total = float(found.sum())
     if abs(total) <= 1e-12 * float(found.abs().sum()):
         raise InputError(f"{name} add up to zero; they are divided by their sum, which must not vanish.")

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points, check_finite
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.values import as_values
 from mercer.kernels.algebra import need_function
 from mercer.kernels.pair import function_name
 
@@ -75,7 +75,7 @@ def _scores(x: Tensor, score: Any, log_prob: Any) -> Tensor:
         return _checked(LogProbScore(log_prob)(x), x, "The gradient of log_prob")
     if callable(score):
         return score_rows(score, x)
-    given = score.detach() if isinstance(score, Tensor) else torch.as_tensor(np.asarray(score, dtype=np.float64))
+    given = as_values(score, "score")
     return _checked(given.to(x), x, "score")
 
 

@@ -22,6 +22,7 @@ from mercer.data.rows import ArrayRows, DaskRows, RowSource, SelectedRows, is_da
 from mercer.data.rows.source import Part
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Kernel, resolve
+from mercer.stats.arguments import check, check_given
 from mercer.stats.estimates import Estimate, h_values, witness_values
 from mercer.stats.samples import Pooled
 
@@ -154,7 +155,9 @@ def _by_pairs(estimator: str, kernel: Kernel, given: Streamed, block_size: int |
     if n < 4:
         raise InputError(f"estimator={estimator!r} needs at least four rows in each sample.")
     size = max(2, math.isqrt(n)) if block_size is None else block_size
-    if isinstance(size, bool) or not 2 <= size <= n:
+    check(block_size=size)
+    check_given(budget=budget)
+    if size > n:
         raise InputError(
             f"block_size={block_size!r}: must be an integer from 2 to {n}, the rows of the smaller sample."
         )

@@ -17,6 +17,7 @@ from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.kernels.pair import DiagonalPair
 from mercer.operators import gram
 from mercer.plots.canvas import BLUE, MUTED, axes_for, legend, name_axes
+from mercer.stats.arguments import check, check_given
 from mercer.stats.compression import compressed, swapped
 from mercer.stats.ksd import base_kernel
 from mercer.stats.pair_sums import pair_sums
@@ -252,6 +253,7 @@ class KernelThinning(Thinning):
         kernel, n = _found(self.kernel, points), len(points)
         if kernel.domain == "matrix":
             raise InputTypeError("KernelThinning needs rows, not a ready Gram matrix.")
+        check_given(compress=self.compress, random_state=self.random_state)
         compress = n >= 4096 if self.compress is None else self.compress
         seed = as_seed(self.random_state)
         if self.target is not None:
@@ -331,13 +333,11 @@ def _size(m: int | None, target: float | None, n: int) -> tuple[int, float]:
 
 
 def _check_m(m: Any) -> None:
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
-        raise InputError(f"m={m!r}: must be an integer >= 1.")
+    check(m=m)
 
 
 def _check_target(target: Any) -> None:
-    if isinstance(target, bool) or not isinstance(target, int | float) or not target > 0:
-        raise InputError(f"target={target!r}: must be a number > 0.")
+    check(target=target)
 
 
 def _doubling(n: int) -> list[int]:
@@ -346,7 +346,7 @@ def _doubling(n: int) -> list[int]:
 
 def _weight(regularisation: float | str | None, m: int) -> float:
     """What minus log p counts in a sum over m^2 pairs."""
-    if regularisation == "auto":
+    if isinstance(regularisation, str) and regularisation == "auto":
         return 1.0
     if isinstance(regularisation, int | float) and not isinstance(regularisation, bool) and regularisation >= 0:
         return m * float(regularisation)

@@ -13,9 +13,11 @@ from scipy.stats import gamma, norm
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.core.rules import of_kind
 from mercer.core.seeding import as_seed
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
+from mercer.stats.arguments import check, check_name
 from mercer.stats.columns import ColumnDifference, column_differences
 from mercer.stats.combining import check_combine, combined, per_kernel_p_values
 from mercer.stats.differences_plot import plot_columns, plot_line
@@ -100,11 +102,12 @@ def two_sample_test(
     kernels = given_kernels(kernel)
     check_combine(combine)
     check_count(n_resamples)
-    if null not in NULLS:
-        raise InputError(f"null={null!r}: give one of {', '.join(map(repr, NULLS))}.")
+    check_name("null", null, tuple(NULLS))
+    of_kind(lambda value: isinstance(value, str), "a name, such as 'u'").check("estimator", estimator, False)
     if is_source(X) or is_source(Y) or estimator == "features":
         given = Streamed(as_source(X), as_source(Y), client, as_seed(random_state))
         return _streamed(estimator, kernels, given, block_size, budget)
+    check_name("estimator", estimator, ("u", *ESTIMATES, "features"))
     pooled = Pooled.of(X, Y, domain_of(kernels, X))
     if min(pooled.m, pooled.n) < 2:
         raise InputError(f"Each sample needs at least two rows; X has {pooled.m} and Y has {pooled.n}.")
@@ -319,8 +322,6 @@ def _asymptotic(
     estimator: str, kernels: Sequence[Kernel], pooled: Pooled, block_size: Any, budget: Any, seed: int, memory: Any
 ) -> TwoSampleResult:
     """An unbiased estimate over its standard error, which is normal if the samples have one distribution."""
-    if estimator not in ESTIMATES:
-        raise InputError(f"estimator={estimator!r}: give 'u', {', '.join(map(repr, ESTIMATES))}.")
     if len(kernels) != 1:
         raise InputError(f'estimator={estimator!r} needs one kernel, such as kernel="median".')
     estimate = ESTIMATES[estimator](kernels[0], shuffled(pooled, seed), block_size, budget, seed, memory)
@@ -360,5 +361,4 @@ def _streamed(
 
 def check_count(n_resamples: Any) -> None:
     """An error for what is no number of resamples."""
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise InputError(f"n_resamples={n_resamples!r}: must be an integer >= 1.")
+    check(n_resamples=n_resamples)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
-from mercer.plots.canvas import numbers, vector
+from mercer.plots.canvas import vector
 from mercer.plots.risk import risk_curve
 from mercer.theory.algebra import solve
+from mercer.theory.arguments import POSITIVE, check, rows_counts
 from mercer.theory.equivalents import krr_risk
 
 
@@ -70,12 +70,13 @@ def equivalents_accuracy(
     >>> bool((found.variance < found.bias).all())
     True
     """
-    values, v, rows = vector(spectrum, "spectrum"), vector(coefficients, "coefficients"), np.atleast_1d(numbers(n, "n"))
-    if not alpha > 0:
-        raise InputError(f"alpha={alpha!r}: must be positive.")
+    POSITIVE.check("alpha", alpha, False)
+    check(draws=draws, random_state=random_state)
+    rows, values = rows_counts(n), vector(spectrum, "spectrum")
+    v = vector(coefficients, "coefficients", len(values))
     rng = np.random.default_rng(as_seed(random_state))
     off = []
-    for m in rows.astype(int):
+    for m in rows:
         expected = krr_risk(values, v, m, alpha, noise=1.0)
         parts = np.array([_parts(values, v, rng.standard_normal((m, len(values))), alpha) for _ in range(draws)])
         relative = parts / [float(expected.bias), float(expected.variance)] - 1

@@ -13,7 +13,8 @@ from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.plots.canvas import numbers
 from mercer.plots.degrees import degree_part, degree_spectrum
-from mercer.theory.harmonics import check_sphere, legendre, sphere_harmonics_dimension
+from mercer.theory.arguments import check, table, values_of
+from mercer.theory.harmonics import legendre, sphere_harmonics_dimension
 from mercer.theory.sphere import SphereSpectrum, sphere_spectrum
 
 
@@ -80,7 +81,8 @@ def degree_parts(kernel: Kernel | Callable[[np.ndarray], Any] | Any, X: Any, kma
     >>> found.parts.round(12).tolist()
     [[[1.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]]
     """
-    X = numbers(X, "X")
+    check(kmax=kmax)
+    X = table(X)
     lengths = np.linalg.norm(X, axis=1)
     radius = float(lengths.mean())
     if not (radius > 0 and np.allclose(lengths, radius)):
@@ -157,10 +159,10 @@ def project_degree(
     >>> bool(abs(part(x) - 3)[0] < 4 * part.standard_error(x)[0])
     True
     """
-    check_sphere(d, degree)
+    check(f=f, d=d, degree=degree, draws=draws, random_state=random_state)
     z = sphere_points(draws, d, random_state)
     sign = (-1) ** degree
-    values = (numbers(f(z), "f") + sign * numbers(f(-z), "f")) / 2
+    values = (values_of(f, z, "f") + sign * values_of(f, -z, "f")) / 2
     return DegreeProjection(degree, z, sphere_harmonics_dimension(d, degree) * values)
 
 

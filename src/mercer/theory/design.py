@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.core.errors import InputError
-from mercer.plots.canvas import vector
 from mercer.plots.risk import risk_parts
 from mercer.theory.algebra import solve
+from mercer.theory.arguments import FUNCTION, POSITIVE, check, table, values_of
 
 
 @dataclass(frozen=True)
@@ -85,10 +84,11 @@ def exact_risk(
     >>> round(found.bias, 6), round(found.variance, 6)
     (0.5, 0.125)
     """
-    if not alpha > 0:
-        raise InputError(f"alpha={alpha!r}: must be positive; use a small ridge for the limit of no ridge.")
-    X, population = np.asarray(X, dtype=float), np.asarray(population, dtype=float)
-    f, f_everywhere = vector(target(X), "target(X)", len(X)), vector(target(population), "target", len(population))
+    POSITIVE.check("alpha", alpha, False)
+    FUNCTION.check("kernel", kernel, False)
+    check(noise=noise)
+    X, population = table(X), table(population, "population")
+    f, f_everywhere = values_of(target, X, "target"), values_of(target, population, "target")
     smoother = solve(
         np.asarray(kernel(X, X)) + alpha * np.eye(len(X)), np.asarray(kernel(X, population))
     ).T  # predictions are smoother @ labels

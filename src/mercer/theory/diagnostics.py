@@ -10,6 +10,7 @@ import numpy as np
 from mercer.core.report import Report, make_report
 from mercer.plots.canvas import numbers
 from mercer.plots.spectrum import spectrum
+from mercer.theory.arguments import check
 from mercer.theory.ridge_path import Eigen, RidgePath
 from mercer.theory.spectral_forecast import SpectralForecast
 
@@ -56,7 +57,7 @@ class Diagnostics:
     @property
     def gap(self) -> float:
         """log GCV / LOO: far from zero where the rows are not like independent draws."""
-        return float(np.log(self.gcv / self.loo))
+        return float(np.log(self.gcv / self.loo)) if self.gcv > 0 and self.loo > 0 else 0.0
 
     def report(self) -> Report:
         """The numbers with what they mean."""
@@ -96,6 +97,7 @@ def diagnostics(gram: Any, targets: Any, alpha: float, weights: Any = None, *, i
     >>> found.df2 < found.df1 < 100
     True
     """
+    check(alpha=alpha, intercept=intercept)
     eigen = Eigen.of(gram, weights, intercept=intercept)
     path = RidgePath.of(eigen, targets)
     here = RidgePath.of(eigen, targets, [max(float(alpha), path.alphas[0])])

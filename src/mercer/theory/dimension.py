@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from mercer.core.errors import InputError
+from mercer.core.rules import number
 from mercer.plots.canvas import numbers
 from mercer.theory.algebra import eigh
+from mercer.theory.arguments import check, square, table
+
+DIMENSIONS = number(lambda value: value > 1, "a finite number > 1")
 
 
 def effective_dimension(X: Any) -> float:
@@ -26,10 +30,9 @@ def effective_dimension(X: Any) -> float:
     >>> effective_dimension([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     2.0
     """
-    X = numbers(X, "X")
-    if X.ndim != 2 or len(X) < 2:
-        raise InputError(f"X has shape {X.shape}; expected (n, d) with at least two rows.")
+    X = table(X, fewest=2)
     X = X - X.mean(0)
+    X = X / (np.abs(X).max() or 1.0)
     C = X.T @ X if X.shape[1] <= len(X) else X @ X.T  # the same eigenvalues that are not zero
     if not C.any():
         raise InputError("All rows of X are equal: they have no dimension.")
@@ -48,8 +51,8 @@ def degree_reached(n: float, d: float) -> int:
     >>> degree_reached(60_000, 30), degree_reached(1000, 10)
     (3, 3)
     """
-    if not (n >= 1 and d > 1):
-        raise InputError(f"degree_reached({n!r}, {d!r}): n must be at least 1 and d above 1.")
+    check(n=n)
+    DIMENSIONS.check("d", d, False)
     return math.floor(math.log(n) / math.log(d) * (1 + 4 * np.finfo(float).eps))
 
 
@@ -74,8 +77,7 @@ def dimension_lower_bound(
     >>> dimension_lower_bound(np.eye(1000), error=0.1)  # a thousand orthogonal functions, parities say
     900
     """
-    if not 0 <= error <= 1:
-        raise InputError(f"error={error!r}: must be between 0 and 1, the error of predicting zero.")
+    check(error=error)
     G = _gram(functions_or_gram, population)
     return max(0, math.ceil(len(G) * (1 - error) / float(eigh(G)[0][-1]) - 1e-9))
 
@@ -90,9 +92,7 @@ def _gram(given: Any, population: Any) -> np.ndarray:
             raise InputError(f"Function {int((norms == 0).argmax())} is zero on the population.")
         values = values / norms
         return np.asarray(values @ values.T / values.shape[1])
-    G = numbers(given, "functions_or_gram")
-    if G.ndim != 2 or G.shape[0] != G.shape[1] or not np.allclose(G, G.T):
-        raise InputError(f"functions_or_gram has shape {G.shape}; expected functions or a symmetric matrix.")
+    G = square(given, "functions_or_gram")
     if not np.allclose(np.diag(G), 1.0):
         raise InputError("The diagonal of the Gram matrix must be 1: divide each function by its norm.")
     return G

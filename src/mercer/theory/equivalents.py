@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from mercer.core.errors import InputError
 from mercer.plots.canvas import numbers, vector
 from mercer.plots.risk import risk_curve
+from mercer.theory.arguments import check
 
 
 def effective_regularisation(
@@ -38,8 +39,9 @@ def effective_regularisation(
     >>> effective_regularisation([1.0], n=2, alpha=0.0)  # more rows than features
     0.0
     """
+    check(tail=tail)
     values, counts = _spectrum(spectrum, multiplicities)
-    rows, ridges = np.broadcast_arrays(numbers(n, "n"), numbers(alpha, "alpha"))
+    rows, ridges = _together(n=n, alpha=alpha)
     _check_rows(rows, ridges)
     kept = values > 0
     found = [
@@ -133,7 +135,7 @@ def krr_risk(
     """
     values, counts = _spectrum(spectrum, multiplicities)
     power = vector(coefficients, "coefficients", len(values)) ** 2
-    rows, ridges, noise = np.broadcast_arrays(numbers(n, "n"), numbers(alpha, "alpha"), numbers(noise, "noise"))
+    rows, ridges, noise = _together(n=n, alpha=alpha, noise=noise)
     if (noise < 0).any():
         raise InputError(f"noise={noise.min():g}: a variance must not be negative.")
     kappa = np.asarray(effective_regularisation(values, rows, ridges, multiplicities=counts, tail=tail))
@@ -195,6 +197,16 @@ def _spectrum(spectrum: Any, multiplicities: Any) -> tuple[np.ndarray, np.ndarra
     if (values < 0).any() or (counts < 0).any():
         raise InputError("spectrum and multiplicities must not be negative: clip eigenvalues that are rounding errors.")
     return values, counts
+
+
+def _together(**given: Any) -> tuple[np.ndarray, ...]:
+    """Arrays of numbers in one shape."""
+    found = {name: numbers(values, name) for name, values in given.items()}
+    try:
+        return np.broadcast_arrays(*found.values())
+    except ValueError:
+        shapes = " and ".join(f"{name} {values.shape}" for name, values in found.items())
+        raise InputError(f"The shapes of {shapes} do not broadcast: give numbers, or arrays of one length.") from None
 
 
 def _check_rows(n: np.ndarray, alpha: np.ndarray) -> None:

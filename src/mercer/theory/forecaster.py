@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from mercer.core.errors import InputError
-from mercer.plots.canvas import numbers
+from mercer.theory.arguments import check, columns_of, square
 from mercer.theory.power_law import PowerLaw, power_laws
 from mercer.theory.ridge_path import Eigen, RidgePath
 from mercer.theory.spectral_forecast import SpectralForecast
@@ -136,10 +136,12 @@ def forecasters(
     random_state: Any = None,
 ) -> list[Forecaster]:
     """A forecaster for each problem, a target (n,) or several (n, t) whose errors are summed; see `learning_curve`."""
-    n = len(numbers(gram, "gram"))
+    check(intercept=intercept, random_state=random_state)
+    gram = square(gram)
+    n = len(gram)
     check_rows(n)
     eigen = Eigen.of(gram, weights, intercept=intercept)
-    targets = [numbers(problem, "targets").reshape(n, -1) for problem in problems]
+    targets = [columns_of(problem, n) for problem in problems]
     paths = [RidgePath.of(eigen, Y) for Y in targets]
     loos = [float(path.loo[path.best]) for path in paths]
     if not all(loo > 0 for loo in loos):

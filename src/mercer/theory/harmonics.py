@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from mercer.core.errors import InputError
+from mercer.theory.arguments import check
 
 
 def sphere_harmonics_dimension(d: int, k: int) -> int:
@@ -55,7 +55,4 @@ def legendre(d: int, kmax: int, t: Any) -> np.ndarray:
 
 def check_sphere(d: int, k: int) -> None:
     """A dimension that has a sphere of harmonics, and a degree."""
-    if not (isinstance(d, int | np.integer) and d >= 2):
-        raise InputError(f"d={d!r}: must be an integer >= 2, the number of columns of points on the sphere.")
-    if not (isinstance(k, int | np.integer) and k >= 0):
-        raise InputError(f"degree {k!r}: must be an integer >= 0.")
+    check(d=d, degree=k)

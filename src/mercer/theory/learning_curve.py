@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from mercer.core.errors import InputError
-from mercer.plots.canvas import vector
+from mercer.core.rules import of_kind
+from mercer.plots.canvas import numbers, vector
 from mercer.plots.learning_curve import learning_curve_plot
+from mercer.theory.arguments import check
 from mercer.theory.forecaster import Forecaster, forecasters
 from mercer.theory.power_law import PowerLaw
 from mercer.theory.spectral_forecast import SpectralForecast
@@ -94,6 +96,9 @@ class LearningCurve:
         return "\n".join([*lines, *([f"From fits to fewer rows alone: {self.alone}."] if self.alone else [])])
 
 
+FORECASTER = of_kind(lambda value: isinstance(value, Forecaster), "a Forecaster, as `forecasters` makes them")
+
+
 def learning_curve(
     gram: Any,
     targets: Any,
@@ -162,11 +167,11 @@ def curve_of(
     made: Forecaster, factors: Any = (1, 2, 4, 8), level: float = 0.9, *, measure: str = "RMSE"
 ) -> LearningCurve:
     """The learning curve that a forecaster draws."""
-    factors = vector(factors, "factors")
+    FORECASTER.check("made", made, False)
+    check(level=level, measure=measure)
+    factors = vector(np.atleast_1d(numbers(factors, "factors")), "factors")
     if (factors < 1).any():
         raise InputError(f"factors={factors.tolist()}: each must be at least 1, a number of rows not yet seen.")
-    if not 0 < level < 1:
-        raise InputError(f"level={level!r}: must be between 0 and 1.")
     ends = _shown([made.interval(float(f), level) for f in factors], measure)
     found = [made.at(float(f)) for f in factors]
     reasons = tuple(why for _, _, why in found)

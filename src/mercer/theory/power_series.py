@@ -15,6 +15,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.arc_cosine import Size
 from mercer.kernels.directions import Direction, Variance
 from mercer.kernels.hermite import Coefficient, LayerVariance
+from mercer.theory.arguments import check
 
 OF_LENGTH = (Variance, LayerVariance, Coefficient, Size)
 """Functions of a row that depend on its length alone."""
@@ -33,6 +34,7 @@ def taylor_coefficients(kernel: Kernel, terms: int, *, radius: float = 1.0) -> n
     >>> taylor_coefficients(Polynomial(degree=2), 4)
     array([1., 2., 1., 0.])
     """
+    check(kernel=kernel, terms=terms, radius=radius)
     program = sphere_program(kernel)
     series = [_of_statistic(statistic, terms, radius) for statistic in program.inputs]
     values: list[np.ndarray] = []

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from mercer.core.errors import InputError
+from mercer.core.rules import Rule, is_number
+from mercer.plots.canvas import numbers
 from mercer.plots.risk import risk_curve
+from mercer.theory.arguments import check
 
+SOME_ERROR = Rule(is_number, lambda value: 0 < value <= 1, "a number above 0 and at most 1")
 STATEMENTS = {
     "lipschitz": "error of the best rule without noise, Lipschitz functions: n^(-1/d)",
     "notes": "squared error in the worst case as lecture notes state it: n^(-s/(s+d))",
@@ -38,12 +42,11 @@ class Rate:
 
     def __call__(self, n: Any) -> Any:
         """The error at n rows, in units of that at one row."""
-        return np.asarray(n, dtype=float) ** -self.exponent
+        return numbers(n, "n") ** -self.exponent
 
     def rows_for(self, error: float) -> float:
         """Rows at which the error has fallen to a share of that at one row; infinity where no float holds it."""
-        if not 0 < error <= 1:
-            raise InputError(f"error={error!r}: must be above 0 and at most 1.")
+        SOME_ERROR.check("error", error, False)
         power = -math.log(error) / self.exponent
         return math.exp(power) if power < 709 else math.inf
 
@@ -86,8 +89,7 @@ def minimax_rate(smoothness: float, dimension: float, kind: str = "stone") -> Ra
     >>> minimax_rate(2, 4).exponent, f"{minimax_rate(1, 10, 'lipschitz').rows_for(0.1):.3g}"
     (0.5, '1e+10')
     """
-    if not (smoothness > 0 and dimension > 0):
-        raise InputError(f"minimax_rate({smoothness!r}, {dimension!r}): both must be positive.")
+    check(smoothness=smoothness, dimension=dimension)
     s, d = float(smoothness), float(dimension)
     if kind == "stone":
         return Rate(2 * s / (2 * s + d), STATEMENTS["stone"], d)
@@ -115,5 +117,6 @@ def curse_of_dimensionality(
             2           100
            10         1e+06
     """
-    rows = {d: minimax_rate(smoothness, d, kind).rows_for(error) for d in dimensions}
+    asked = np.atleast_1d(dimensions).tolist() if np.size(numbers(dimensions, "dimensions")) else []
+    rows = {d: minimax_rate(smoothness, d, kind).rows_for(error) for d in asked}
     return RowsByDimension(rows)

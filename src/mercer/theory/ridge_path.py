@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from mercer.core.errors import InputError
-from mercer.plots.canvas import numbers, vector
+from mercer.plots.canvas import vector
 from mercer.theory.algebra import eigh
+from mercer.theory.arguments import columns_of, square
 
 STEPS = np.arange(-100, 21) / 10
 """Powers of ten, times the largest eigenvalue, that alphas are tried at."""
@@ -36,9 +37,7 @@ class Eigen:
     @classmethod
     def of(cls, gram: Any, weights: Any = None, *, intercept: bool = False) -> Eigen:
         """Decompose a Gram matrix; with an intercept the centred one, HKH, and the constant."""
-        K = numbers(gram, "gram")
-        if K.ndim != 2 or K.shape[0] != K.shape[1]:
-            raise InputError(f"gram has shape {K.shape}; expected a square matrix.")
+        K = square(gram)
         w = np.ones(len(K)) if weights is None else vector(weights, "weights", len(K))
         if (w <= 0).any():
             raise InputError("weights must be positive: leave out the rows without weight.")
@@ -108,7 +107,7 @@ class RidgePath:
             raise InputError("alphas must be positive; the smallest of the path stands for no ridge.")
         n, lam = len(eigen.values), eigen.values[:, None]
         inverse = 1.0 / (lam + path)
-        Y = numbers(targets, "targets").reshape(n, -1)
+        Y = columns_of(targets, n)
         rotated = eigen.vectors.T @ (np.sqrt(eigen.weights)[:, None] * Y)
         diagonal = eigen.vectors**2 @ inverse
         left = [eigen.vectors @ (column[:, None] * inverse) for column in rotated.T]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.core.errors import InputError
 from mercer.plots.canvas import ORANGE, legend
+from mercer.theory.arguments import POSITIVE, check
 from mercer.theory.forecaster import FARTHEST, Forecaster
 from mercer.theory.learning_curve import LearningCurve, curve_of
 
@@ -64,8 +64,8 @@ def samples_needed(made: Forecaster, target: float, *, measure: str = "RMSE") ->
     >>> samples_needed(made, 0.1).rows is None
     True
     """
-    if not (target > 0 and math.isfinite(target)):
-        raise InputError(f"target={target!r}: must be a positive number, an error ({measure}).")
+    POSITIVE.check("target", target, False)
+    check(measure=measure)
     root, curve = measure == "RMSE", curve_of(made, DRAWN, measure=measure)
     wanted = target**2 if root else target
     if wanted >= made.now:

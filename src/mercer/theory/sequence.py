@@ -10,6 +10,7 @@ import numpy as np
 from mercer.core.seeding import as_seed
 from mercer.plots.canvas import vector
 from mercer.plots.risk import risk_draws
+from mercer.theory.arguments import check
 from mercer.theory.equivalents import krr_risk
 
 
@@ -65,6 +66,7 @@ def sequence_model(
     >>> bool(abs(model.risks.mean() / model.expected - 1) < 0.02)
     True
     """
+    check(n=n, alpha=alpha, noise=noise, draws=draws, random_state=random_state)
     v = vector(coefficients, "coefficients")
     found = krr_risk(spectrum, v, n, alpha, noise)
     omega = np.sqrt(float(found.test))

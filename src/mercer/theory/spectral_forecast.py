@@ -67,10 +67,11 @@ class SpectralForecast:
 
 def _through_first(ratio: np.ndarray, B: np.ndarray) -> tuple[float, float, float]:
     """s^2, c, b of B = s^2 + c ratio^b that passes through the first value, by relative errors."""
-    best = (np.inf, 0.0, 0.0)
+    best, size = (np.inf, 0.0, 0.0), float(B[0])
+    B = B / size
     for b in EXPONENTS:
         rise, wanted = (ratio**b - 1) / B, (B - B[0]) / B
-        c = float(np.clip(rise @ wanted / (rise @ rise), 0.0, B[0]))
+        c = float(np.clip(rise @ wanted / (rise @ rise), 0.0, 1.0))
         best = min(best, (float(((c * rise - wanted) ** 2).sum()), c, float(b)))
     _, c, b = best
-    return float(B[0]) - c, c, b
+    return size * (1.0 - c), size * c, b

@@ -13,7 +13,8 @@ from mercer.core.errors import InputError, NotTraceable
 from mercer.kernels import Kernel
 from mercer.plots.canvas import vector
 from mercer.plots.degrees import degree_spectrum
-from mercer.theory.harmonics import check_sphere, legendre, log_harmonics_dimensions
+from mercer.theory.arguments import check
+from mercer.theory.harmonics import legendre, log_harmonics_dimensions
 from mercer.theory.power_series import sphere_program, taylor_coefficients
 
 TERMS = 2000
@@ -107,7 +108,7 @@ def sphere_spectrum(kernel: Kernel | Angular | Any, d: int, kmax: int, *, radius
     >>> sphere_spectrum(Linear(), d=4, kmax=2).eigenvalues.round(12)
     array([0.  , 0.25, 0.  ])
     """
-    check_sphere(d, kmax)
+    check(d=d, kmax=kmax, radius=radius)
     log_counts = log_harmonics_dimensions(d, kmax)
     if isinstance(kernel, Kernel):
         sphere_program(kernel)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from mercer.core.errors import InputError
+from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
-from mercer.plots.canvas import vector
+from mercer.plots.canvas import numbers, vector
 from mercer.plots.risk import risk_curve
 from mercer.theory.algebra import solve
+from mercer.theory.arguments import check, rows_counts
 from mercer.theory.degrees import sphere_points
 from mercer.theory.equivalents import KRRRisk, krr_risk
 from mercer.theory.harmonics import legendre, sphere_harmonics_dimension
@@ -106,7 +108,9 @@ def staircase(
     >>> found.expected.bias.round(1).tolist()
     [2.2, 0.9, 0.0]
     """
-    kappas = np.linspace(0.3, len(powers), 200) if exponents is None else vector(exponents, "exponents")
+    check(d=d)
+    degrees = len(vector(powers, "powers"))
+    kappas = np.linspace(0.3, degrees, 200) if exponents is None else vector(exponents, "exponents")
     n = float(d) ** kappas
     return _experiment(kernel, d, powers, n, alpha, noise, simulate, repeats, random_state)
 
@@ -136,7 +140,8 @@ def multiple_descent(
     >>> bool(risk[1] > risk[0] and risk[1] > risk[2])
     True
     """
-    top = sphere_harmonics_dimension(d, len(powers) - 1)
+    degrees = len(vector(powers, "powers"))
+    top = sphere_harmonics_dimension(d, degrees - 1)
     rows = np.geomspace(max(2, d // 5), 5 * top, 300) if n is None else vector(n, "n")
     return _experiment(kernel, d, powers, rows, alpha, noise, simulate, repeats, random_state)
 
@@ -144,7 +149,9 @@ def multiple_descent(
 def _experiment(
     kernel: Any, d: int, powers: Any, n: np.ndarray, alpha: float, noise: float, simulate: Any, repeats: int, seed: Any
 ) -> SphereExperiment:
+    check(d=d, alpha=alpha, noise=noise, repeats=repeats, random_state=seed)
     power = vector(powers, "powers")
+    simulate = rows_counts(simulate, "simulate", 20_000) if np.size(numbers(simulate, "simulate")) else ()
     if (power < 0).any():
         raise InputError("powers are squared norms and must not be negative.")
     spectrum = sphere_spectrum(kernel, d, len(power) - 1 + MORE_DEGREES)
@@ -152,7 +159,7 @@ def _experiment(
     expected = krr_risk(
         spectrum.eigenvalues, roots, n, alpha, noise, multiplicities=spectrum.multiplicities, tail=spectrum.tail
     )
-    rng = np.random.default_rng(0 if seed is None else seed)
+    rng = np.random.default_rng(as_seed(seed))
     risks = [[_simulated(kernel, d, power, int(m), alpha, noise, rng) for _ in range(repeats)] for m in simulate]
     table = np.array(risks, dtype=float).reshape(len(simulate), repeats)
     error = table.std(1, ddof=1) / np.sqrt(repeats) if repeats > 1 else np.zeros(len(table))

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
-from mercer.plots.canvas import numbers, vector
+from mercer.plots.canvas import vector
 from mercer.plots.risk import risk_curve
 from mercer.theory.algebra import eigh, solve
+from mercer.theory.arguments import POSITIVE, check, rows_counts
 from mercer.theory.equivalents import krr_risk
 
 
@@ -88,11 +88,11 @@ def universality(
     >>> bool(abs(found.difference[0]) < 0.2)
     True
     """
-    y, rows = vector(y, "y"), np.atleast_1d(numbers(n, "n")).astype(int)
+    POSITIVE.check("alpha", alpha, False)
+    check(kernel=kernel, repeats=repeats, random_state=random_state)
     K = np.asarray(kernel(X))
     N = len(K)
-    if not (len(y) == N and rows.max() < N and rows.min() > 0 and alpha > 0):
-        raise InputError(f"universality needs {N} labels, n between 1 and {N - 1}, and a positive alpha.")
+    y, rows = vector(y, "y", N), rows_counts(n, most=max(1, N - 1))
     values, U = eigh(K / N)
     values, v = values.clip(min=0.0), U.T @ y / np.sqrt(N)
     rng = np.random.default_rng(as_seed(random_state))

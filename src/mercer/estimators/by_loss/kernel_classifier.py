@@ -13,6 +13,7 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.core.rules import Rules, one_of
 from mercer.data.given import (
     Alpha,
     Axes,
@@ -41,7 +42,6 @@ from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded, with_class_weights
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
 from mercer.estimators.common.parts import no_partial_fit, refuse_parts
-from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.files.persistence import register

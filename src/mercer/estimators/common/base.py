@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.errors import MercerError
 from mercer.core.report import Report
+from mercer.core.rules import Rules
 from mercer.estimators.common.parameters import check_parameters
 from mercer.estimators.common.renamed import refuse_old_names, renamed
-from mercer.estimators.common.rules import Rules
 from mercer.files.persistence import save
 from mercer.kernels import Kernel, as_kernel
 

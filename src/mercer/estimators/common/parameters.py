@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 
 from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.memory import parse_budget
-from mercer.estimators.common.alpha import ALPHA, CRITERIA, POSITIVE_ALPHA
-from mercer.estimators.common.rules import (
+from mercer.core.rules import (
     FLAG,
     SCALE,
+    SEED,
     TUNE,
     Reader,
     Rule,
@@ -32,6 +32,7 @@ from mercer.estimators.common.rules import (
     one_of,
     whole,
 )
+from mercer.estimators.common.alpha import ALPHA, CRITERIA, POSITIVE_ALPHA
 from mercer.kernels import as_kernel
 from mercer.kernels.activations import FUNCTIONS
 from mercer.losses import Loss
@@ -116,11 +117,7 @@ RULES: Rules = {
         ),
         "a number between 0 and 1, or several in ascending order",
     ),
-    "random_state": Rule(
-        lambda value: is_integer(value) or isinstance(value, np.random.RandomState | np.random.Generator),
-        lambda value: not is_integer(value) or value >= 0,
-        "None, an integer >= 0, a numpy RandomState or a numpy Generator",
-    ),
+    "random_state": SEED,
     "standardize": FLAG,
     "tol": Rule(is_number, lambda value: 0 < value < 1, "a number > 0 and < 1"),
     "tune": TUNE,

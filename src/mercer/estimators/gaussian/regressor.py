@@ -15,6 +15,7 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.core.rules import Rules, one_of
 from mercer.core.seeding import as_seed
 from mercer.data.given import Axes, Budget, ByName, Device, Mean, Noise, Order, Precision, Rows, Seed, Targets
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
@@ -22,7 +23,6 @@ from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.parts import refuse_parts
 from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.renamed import renamed
-from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_of, with_more
@@ -403,8 +403,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         The deviation is that of the function; its derivative does not exist where it is zero.
         """
         check_is_fitted(self)
-        if of not in ("mean", "std"):
-            raise InputError(f'gradient(of={of!r}): give "mean" or "std".')
+        one_of("mean", "std").check("of", of, False)
         rows = checked_rows(self, self.kernel_, X)
         return _given_back(self._fit.slope(rows, of), rows, X)
 

@@ -12,11 +12,11 @@ from torch import Tensor
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.core.rules import Reader, Rule, Rules, is_finite, is_number, one_of, whole
 from mercer.data.given import Alpha, Axes, Budget, Device, Landmarks, Precision, Rows, Seed
 from mercer.data.rows import RowSource
 from mercer.estimators.common.base import KernelEstimator
 from mercer.estimators.common.convergence import warn_if_not_converged
-from mercer.estimators.common.rules import Reader, Rule, Rules, is_finite, is_number, one_of, whole
 from mercer.estimators.common.samples import check_features, checked_rows
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.rfm.fit import RFMFit

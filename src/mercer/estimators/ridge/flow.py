@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.core.rules import is_numbers
 from mercer.data.given import Numbers
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import system_of
@@ -30,9 +31,9 @@ def with_flow(fit: RidgeFit) -> RidgeFit:
 
 def values_at(fit: RidgeFit, rows: Points, t: Numbers) -> Tensor:
     """The predictions at the rows for a time, (m,) or (m, k), or for several, (times, m) or (times, m, k)."""
-    times = [checked_time(each) for each in np.ravel(np.asarray(t, dtype=np.float64))]
-    if not times or np.ndim(t) > 1:
+    if not is_numbers(t) or np.ndim(t) > 1 or not np.size(t):
         raise InputError(f"t={t!r}: give one time, or a list of times.")
+    times = [checked_time(each) for each in np.ravel(np.asarray(t, dtype=np.float64))]
     sample, flowing = fit.sample, fit.flowing
     assert sample is not None
     assert flowing is not None

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, MemoryBudgetError
+from mercer.core.rules import one_of
 from mercer.data.sample import Sample
 from mercer.estimators.common.refits import FORECASTS, OTHER_FOLDS, Refit, cross_fitted, forecast
 from mercer.estimators.ridge.alpha import planned
@@ -72,8 +73,7 @@ def held_out(fit: RidgeFit, rows: Points, targets: Tensor) -> LeftOutPredictions
 
 def interval(fit: RidgeFit, rows: Points, level: float, method: str) -> tuple[Tensor, Tensor]:
     """Both ends, (m,) or (m, t) each."""
-    if method not in METHODS:
-        raise InputError(f"predict_interval(method={method!r}): choose one of {', '.join(map(repr, METHODS))}.")
+    one_of(*METHODS).check("method", method, False)
     if method == "jackknife+":
         return _jackknife_plus(fit, rows, checked_level(level))
     assert fit.left_out is not None

@@ -15,6 +15,7 @@ from torch import Tensor
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.core.rules import Reader, Rules
 from mercer.data.engines import using_engine
 from mercer.data.given import (
     Alpha,
@@ -36,7 +37,6 @@ from mercer.estimators.common.available import available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.refits import checked_order
-from mercer.estimators.common.rules import Reader, Rules
 from mercer.estimators.common.samples import (
     check_features,
     checked_rows,

@@ -9,8 +9,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.arrays import Points, restore
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputTypeError
 from mercer.core.report import Report
+from mercer.core.rules import whole
 from mercer.data.given import Rows
 from mercer.estimators.common.base import KernelEstimator
 from mercer.estimators.common.samples import checked_rows
@@ -77,8 +78,7 @@ class FeatureTransformer(MapTransformer):
         Of more than `max_rows` rows, that many are taken at even distances.
         """
         check_is_fitted(self)
-        if max_rows < 1:
-            raise InputError(f"max_rows={max_rows}: must be at least 1.")
+        whole(1).check("max_rows", max_rows, False)
         x, z = (_spread(checked_rows(self, self.kernel_, A), max_rows) for A in (X, X if Z is None else Z))
         return approximation_error(self._fit.values, self._fit.exact, x, z)
 

@@ -12,10 +12,10 @@ from torch import Tensor
 from mercer.core.arrays import as_points, checked_values, restore
 from mercer.core.report import Report
 from mercer.core.results import SolverReport
+from mercer.core.rules import Rules, one_of
 from mercer.data.given import Alpha, Axes, Budget, Device, Landmarks, Rows, Seed, Targets
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
-from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_inputs
 from mercer.estimators.common.state import float_array, nothing_left
 from mercer.estimators.transformers.base import MapTransformer

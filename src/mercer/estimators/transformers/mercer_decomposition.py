@@ -12,12 +12,12 @@ from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.results import SolverReport
+from mercer.core.rules import Rules, one_of
 from mercer.data.given import Axes, Budget, Device, Rows, Seed, Targets
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.kernels import resolved_kernel
-from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_inputs, checked_rows
 from mercer.estimators.common.state import nothing_left
 from mercer.estimators.transformers.base import FeatureTransformer

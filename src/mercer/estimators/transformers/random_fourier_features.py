@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
+from mercer.core.rules import Rules, one_of
 from mercer.core.seeding import as_seed
 from mercer.data.given import Rows, Seed, Targets
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
-from mercer.estimators.common.rules import Rules, one_of
 from mercer.estimators.common.samples import checked_inputs
 from mercer.estimators.common.state import nothing_left, read_kernel
 from mercer.estimators.transformers.base import FeatureTransformer

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
+from mercer.core.rules import Reader, Rules, is_number
 from mercer.data.given import Rows, Targets
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
-from mercer.estimators.common.rules import Reader, Rules, is_number
 from mercer.estimators.common.samples import checked_inputs
 from mercer.estimators.common.state import float_array, nothing_left, read_kernel
 from mercer.estimators.transformers.base import FeatureTransformer

@@ -142,3 +142,21 @@ TUNE = Rule(
     lambda value: not isinstance(value, str) or value in ("scale", "ard"),
     "True, False, 'scale' or 'ard'",
 )
+
+
+def check_arguments(rules: Rules, **given: object) -> None:
+    """Raise an error that names the first argument of a function that breaks the rule of its name.
+
+    >>> check_arguments({"draws": whole(1)}, draws=0)
+    Traceback (most recent call last):
+    mercer.core.errors.InputError: draws=0: must be an integer >= 1.
+    """
+    for name, value in given.items():
+        rules[name].check(name, value, False)
+
+
+SEED = Rule(
+    lambda value: value is None or is_integer(value) or isinstance(value, np.random.RandomState | np.random.Generator),
+    lambda value: not is_integer(value) or value >= 0,
+    "None, an integer >= 0, a numpy RandomState or a numpy Generator",
+)

@@ -1,0 +1,51 @@
+"""What the arguments of tests and thinning may be: one table, looked at before any work."""
+
+from __future__ import annotations
+
+from mercer.core.rules import (
+    FLAG,
+    SCALE,
+    SEED,
+    Rule,
+    Rules,
+    check_arguments,
+    is_integer,
+    is_number,
+    number,
+    one_of,
+    whole,
+)
+
+RULES: Rules = {
+    "alpha": SCALE,
+    "bins": Rule(is_integer, lambda value: 1 <= value <= 10**7, "an integer >= 1, at most 10 million"),
+    "block_size": Rule(is_integer, lambda value: value >= 2, "an integer from 2 to the rows of the smaller sample"),
+    "budget": Rule(is_integer, lambda value: 1 <= value <= 10**12, "an integer >= 1, of pairs"),
+    "compress": FLAG,
+    "level": Rule(is_number, lambda value: 0 < value < 1, "a number between 0 and 1"),
+    "m": whole(1),
+    "max_rows": whole(2),
+    "min_size": whole(1),
+    "n_features": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer from 1 to 1,000,000"),
+    "n_projections": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer from 1 to 1,000,000"),
+    "n_resamples": Rule(is_integer, lambda value: 1 <= value <= 10**7, "an integer >= 1, at most 10 million"),
+    "random_state": SEED,
+    "squared": FLAG,
+    "standardize": FLAG,
+    "target": number(lambda value: value > 0, "a number > 0"),
+}
+
+
+def check(**given: object) -> None:
+    """Raise an error that names the first argument that cannot be what it is."""
+    check_arguments(RULES, **given)
+
+
+def check_given(**given: object) -> None:
+    """The same for arguments that may be None."""
+    check(**{name: value for name, value in given.items() if value is not None})
+
+
+def check_name(name: str, value: object, names: tuple[str, ...]) -> None:
+    """Raise an error for what is none of these names."""
+    one_of(*names).check(name, value, False)
