@@ -1,11 +1,10 @@
-"""Benchmarks: each module has `run() -> list[Row]`, and every row compares mercer with a peer in the same run."""
+"""Benchmarks: each module has `run() -> Iterable[Row]`, and every row compares mercer with a peer in the same run."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 SPINNING = 0.2
@@ -14,7 +13,11 @@ SPINNING = 0.2
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison; the ratio is the peer's number over ours, so larger is better."""
+    """One comparison; the ratio is the peer's number over ours, so larger is better.
+
+    `target` is the ratio that the project asks for; `pairs` are the kernel values that a product evaluates, and
+    `limits` what of them the machine could do in a second, in 1e9, by name.
+    """
 
     name: str
     peer: str
@@ -22,6 +25,8 @@ class Row:
     theirs: float
     unit: str = "ms"
     target: float | None = None
+    pairs: int | None = None
+    limits: str = ""
 
     @property
     def ratio(self) -> float:
@@ -30,6 +35,11 @@ class Row:
     @property
     def met(self) -> bool:
         return self.target is None or self.ratio >= self.target
+
+    @property
+    def note(self) -> str:
+        """Pairs a second of ours, and the limits."""
+        return "" if self.pairs is None else f"{self.pairs / self.ours / 1e6:.2f} Gpair/s; {self.limits}"
 
 
 def compare(
@@ -42,8 +52,10 @@ def compare(
     rounds: int = 3,
     repeats: int = 4,
     warm_up: bool = True,
+    pairs: int | None = None,
+    limits: str = "",
 ) -> Row:
-    """Median times of two functions that do the same job, in alternating rounds so that a busy machine slows both.
+    """Least times of two functions that do the same job, in alternating rounds so that a busy machine slows both.
 
     Each round starts with runs that are not counted: threads of the other library spin for a while after their work.
     """
@@ -56,7 +68,7 @@ def compare(
                 start = time.perf_counter()
                 function()
                 kept.append(1e3 * (time.perf_counter() - start))
-    return Row(name, peer, median(times[0]), median(times[1]), target=target)
+    return Row(name, peer, min(times[0]), min(times[1]), target=target, pairs=pairs, limits=limits)
 
 
 def _warm(function: Callable[[], Any]) -> None:

@@ -1,9 +1,14 @@
-"""Lazy products K(X, Z) v on the CPU against scikit-learn's dense kernels, and their peak memory."""
+"""Lazy products K(X, Z) v on the CPU against scikit-learn's dense kernels, and their peak memory.
+
+Beside each row stand the kernel values a second and what limits them: the powers of two and the matrix product alone,
+by the same threads.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,11 +18,24 @@ from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from benchmarks import Row, compare
-from mercer.kernels import Gaussian, Laplace, Matern
+from benchmarks.processor_costs import operation_rate, product_rate
+from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.operators import gram
 
-N, M = 20_000, 2_000
-TARGETS = {3: 12.0, 10: 10.0, 90: 6.0}
+N, M, ONE_SAMPLE = 20_000, 2_000, 8_000
+SYMMETRIC = 1.6
+"""A product with the matrix of one sample is to run so many times as fast as another."""
+
+Peer = Callable[[np.ndarray, np.ndarray], np.ndarray]
+JOBS = {
+    ("Gaussian", "float32"): {3: 14.0, 10: 11.0, 32: 7.0, 90: 4.5},
+    ("Laplace", "float32"): {10: 7.0},
+    ("Matern 3/2", "float32"): {10: 8.0},
+    ("Gaussian", "float64"): {3: 6.0, 10: 6.0},
+    ("Laplace", "float64"): {10: 3.0},
+    ("Matern 3/2", "float64"): {10: 3.5},
+}
+"""Kernels, precision, features and the ratio that is asked for."""
 
 MEMORY_JOB = """
 import re
@@ -34,50 +52,56 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[
 """
 
 
-def run() -> list[Row]:
-    rows = [_gaussian(d, target) for d, target in TARGETS.items()]
-    rows += [_laplace_l2(), _matern(), _laplace_l1(), _dense_torch(), *_optional_peers()]
-    return [*rows, _peak_memory()] if Path("/proc/self/status").exists() else rows
+def run() -> Iterator[Row]:
+    for (name, dtype), targets in JOBS.items():
+        for d, target in targets.items():
+            yield _product(name, dtype, d, target, one_sample=False)
+    for name, d in (("Gaussian", 3), ("Gaussian", 10), ("Laplace", 10), ("Matern 3/2", 10)):
+        yield _product(name, "float32", d, SYMMETRIC * JOBS[name, "float32"][d], one_sample=True)
+    yield _product("Gaussian", "float64", 10, SYMMETRIC * JOBS["Gaussian", "float64"][10], one_sample=True)
+    yield _laplace_l1()
+    yield _dense_torch()
+    yield from _optional_peers()
+    if Path("/proc/self/status").exists():
+        yield _peak_memory()
 
 
-def _data(d: int, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _data(d: int, n: int = N, dtype: str = "float32") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(d)
-    X, Z = (rng.standard_normal((size, d)).astype(np.float32) for size in (n, M))
-    return X, Z, rng.random(M, dtype=np.float32)
+    X, Z = (rng.standard_normal((size, d)).astype(dtype) for size in (n, M))
+    return X, Z, rng.random(M).astype(dtype)
 
 
-def _gaussian(d: int, target: float) -> Row:
-    X, Z, v = _data(d)
-    kernel = Gaussian.from_gamma(1.0 / d)
+def _product(name: str, dtype: str, d: int, target: float, *, one_sample: bool) -> Row:
+    X, Z, v = _data(d, ONE_SAMPLE if one_sample else N, dtype)
+    if one_sample:
+        Z, v = X, np.resize(v, len(X))
+    kernel, peer, theirs = _kernels(name, d)
+    shape = f"one sample of {len(X):,}" if one_sample else f"{len(X):,} x {len(Z):,}"
     return compare(
-        f"gram @ v, Gaussian, d={d}",
-        "rbf_kernel(X, Z) @ v",
+        f"gram @ v, {name}, d={d}, {dtype}, {shape}",
+        f"{peer} @ v",
         lambda: gram(kernel, X, Z) @ v,
-        lambda: rbf_kernel(X, Z) @ v,
+        lambda: theirs(X, Z) @ v,
         target=target,
+        rounds=2,
+        pairs=len(X) * len(Z),
+        limits=_limits(d, dtype),
     )
 
 
-def _laplace_l2() -> Row:
-    X, Z, v = _data(10)
-    ours, theirs = Laplace(3.0), SklearnMatern(3.0, nu=0.5)
-    return compare(
-        "gram @ v, Laplace, d=10",
-        "gp.kernels.Matern(nu=0.5) @ v",
-        lambda: gram(ours, X, Z) @ v,
-        lambda: theirs(X, Z) @ v,
-    )
+def _kernels(name: str, d: int) -> tuple[Kernel, str, Peer]:
+    """Ours, the name of scikit-learn's, and scikit-learn's."""
+    if name == "Gaussian":
+        return Gaussian.from_gamma(1.0 / d), "rbf_kernel", rbf_kernel
+    nu = 0.5 if name == "Laplace" else 1.5
+    ours = Laplace(3.0) if name == "Laplace" else Matern(1.5, 3.0)
+    return ours, f"gp.kernels.Matern(nu={nu})", SklearnMatern(3.0, nu=nu)
 
 
-def _matern() -> Row:
-    X, Z, v = _data(10)
-    ours, theirs = Matern(1.5, 3.0), SklearnMatern(3.0, nu=1.5)
-    return compare(
-        "gram @ v, Matern 3/2, d=10",
-        "gp.kernels.Matern(nu=1.5) @ v",
-        lambda: gram(ours, X, Z) @ v,
-        lambda: theirs(X, Z) @ v,
-    )
+def _limits(d: int, dtype: str) -> str:
+    kind, threads = getattr(torch, dtype), torch.get_num_threads()
+    return f"exp2 alone {operation_rate('exp2', kind, threads):.1f}, product alone {product_rate(d, kind, threads):.1f}"
 
 
 def _laplace_l1() -> Row:
@@ -88,6 +112,7 @@ def _laplace_l1() -> Row:
         "laplacian_kernel(X, Z) @ v",
         lambda: gram(kernel, X, Z) @ v,
         lambda: laplacian_kernel(X, Z, gamma=0.1) @ v,
+        rounds=2,
         repeats=2,
     )
 
