@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 from scipy.signal import lfilter
 
 from benchmarks.processor import processor
-from benchmarks.repeats import Row, run
+from benchmarks.repeats import Row, device, run
 from mercer.stats import (
     DriftDetector,
     conditional_independence_test,
@@ -35,6 +36,10 @@ def normal_pair(m: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(m, 2)), rng.normal(size=(n, 2))
 
 
+def on_device(rows: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(rows).to(device())
+
+
 def chain(n: int, rho: float, rng: np.random.Generator, d: int = 2) -> np.ndarray:
     """A stationary Markov chain whose rows are N(0, I)."""
     noise = rng.normal(size=(n, d))
@@ -43,7 +48,7 @@ def chain(n: int, rho: float, rng: np.random.Generator, d: int = 2) -> np.ndarra
 
 
 def two_samples(m: int, n: int, seed: int) -> dict[str, float]:
-    pair = normal_pair(m, n, seed)
+    pair = [on_device(rows) for rows in normal_pair(m, n, seed)]
     return {
         how: two_sample_test(*pair, combine=how, n_resamples=RESAMPLES, random_state=seed).pvalue for how in COMBINED
     }
@@ -55,7 +60,7 @@ def two_samples_gamma(m: int, n: int, seed: int) -> dict[str, float]:
 
 def two_chains(n: int, rho: float, seed: int) -> dict[str, float]:
     rng = np.random.default_rng(seed)
-    x, y = chain(n, rho, rng), chain(n, rho, rng)
+    x, y = (on_device(chain(n, rho, rng)) for _ in range(2))
     options = {"order": True, "n_resamples": RESAMPLES, "random_state": seed}
     return {null: two_sample_test(x, y, null=null, **options).pvalue for null in ("permutation", "wild")}
 
@@ -78,7 +83,7 @@ def independent_chains(n: int, rho: float, seed: int) -> dict[str, float]:
 
 
 def fits(n: int, seed: int) -> dict[str, float]:
-    x = np.random.default_rng(seed).normal(size=(n, 2))
+    x = on_device(np.random.default_rng(seed).normal(size=(n, 2)))
     return {
         how: goodness_of_fit_test(x, lambda v: -v, combine=how, n_resamples=499, random_state=seed).pvalue
         for how in COMBINED
@@ -86,7 +91,7 @@ def fits(n: int, seed: int) -> dict[str, float]:
 
 
 def chain_fits(n: int, rho: float, seed: int) -> dict[str, float]:
-    x = chain(n, rho, np.random.default_rng(seed))
+    x = on_device(chain(n, rho, np.random.default_rng(seed)))
     return {"chain": goodness_of_fit_test(x, lambda v: -v, order=True, n_resamples=499, random_state=seed).pvalue}
 
 
@@ -130,17 +135,12 @@ def given_z(triple: Triple, n: int, seed: int) -> dict[str, float]:
     return {"given Z": result.pvalue}
 
 
-def drift(seed: int) -> dict[str, float]:
-    """A window of 100 rows against a reference of 1,000 of its own."""
+def drift(of_one: bool, seed: int) -> dict[str, float]:
+    """A window of 100 rows against a reference of 1,000 of its own, or against the one of all seeds."""
     rng = np.random.default_rng(seed)
-    detector = DriftDetector(random_state=seed).fit(rng.normal(size=(1000, 3)))
-    return {"own reference": detector.test(rng.normal(size=(100, 3))).pvalue}
-
-
-def drift_of_one(seed: int) -> dict[str, float]:
-    """A window of 100 rows against the one reference of all seeds."""
-    detector = DriftDetector(random_state=0).fit(np.random.default_rng(10**6).normal(size=(1000, 3)))
-    return {"one reference": detector.test(np.random.default_rng(seed).normal(size=(100, 3))).pvalue}
+    known = (np.random.default_rng(10**6) if of_one else rng).normal(size=(1000, 3))
+    detector = DriftDetector(n_resamples=RESAMPLES, random_state=0 if of_one else seed).fit(on_device(known))
+    return {"drift": detector.test(on_device(rng.normal(size=(100, 3)))).pvalue}
 
 
 def families(repeats: int) -> dict[str, list[Row]]:
@@ -156,22 +156,23 @@ def families(repeats: int) -> dict[str, list[Row]]:
             Row(f"given Z, {name}, n={n}", partial(given_z, triple, n), count) for name, triple, n, count in tasks
         ],
         "drift": [
-            Row("drift, a reference each", drift, repeats), Row("drift, one reference", drift_of_one, repeats)
+            Row("drift, a reference each", partial(drift, False), repeats, "", True),
+            Row("drift, one reference", partial(drift, True), repeats, "", True),
         ],
         "chains": [
-            Row(f"KSD of a chain, rho={rho}, n={n}", partial(chain_fits, n, rho), repeats)
+            Row(f"KSD of a chain, rho={rho}, n={n}", partial(chain_fits, n, rho), repeats, "", True)
             for rho, n in ((0.5, 500), (0.9, 1000))
-        ] + [Row(f"two chains, rho=0.5, n={n}", partial(two_chains, n, 0.5), repeats) for n in (200, 500)]
+        ] + [Row(f"two chains, rho=0.5, n={n}", partial(two_chains, n, 0.5), repeats, "", True) for n in (200, 500)]
         + [Row("independent chains, rho=0.5, n=300", partial(independent_chains, 300, 0.5), repeats)],
         "exact": [
-            Row(f"two samples, {m} + {n}", partial(two_samples, m, n), repeats)
+            Row(f"two samples, {m} + {n}", partial(two_samples, m, n), repeats, "", True)
             for m, n in ((5, 6), (20, 25), (200, 300))
         ] + [Row(f"independence, n={n}", partial(independent, n), repeats) for n in (8, 60, 200)],
         "asymptotic": [
             Row(f"two samples, {m} + {n}, gamma", partial(two_samples_gamma, m, n), repeats)
             for m, n in ((200, 200), (400, 600))
         ] + [Row(f"independence, n={n}, gamma", partial(independent_gamma, n), repeats) for n in (200, 500)]
-        + [Row(f"KSD, n={n}", partial(fits, n), repeats) for n in (200, 500)],
+        + [Row(f"KSD, n={n}", partial(fits, n), repeats, "", True) for n in (200, 500)],
     }  # fmt: skip
 
 
@@ -180,11 +181,17 @@ def main() -> None:
     parser.add_argument("families", nargs="*")
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--gpu-processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("statistics_levels.jsonl"))
     given = parser.parse_args()
     known = families(given.repeats)
     print(processor(), flush=True)
-    run([row for family in given.families or known for row in known[family]], given.out, given.processes)
+    run(
+        [row for family in given.families or known for row in known[family]],
+        given.out,
+        given.processes,
+        given.gpu_processes,
+    )
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def test_hostile_files_are_refused(tmp_path):
     name, meta, arrays = read_model(path, {"DriftDetector"})
     for change in (
         lambda m, a: m["params"].update(level=2.0),
-        lambda m, a: m["names"].update(columns=["age"]),
+        lambda m, a: m["reference"].update(columns=["age"]),
         lambda m, a: m.update(n_rows=0),
         lambda m, a: m["watch"].update(threshold="high"),
         lambda m, a: a.update(X=torch.zeros(3)),
@@ -106,6 +106,79 @@ def test_hostile_files_are_refused(tmp_path):
         write_model(path, name, m, a)
         with pytest.raises(ModelFileError, match="does not make a DriftDetector"):
             mercer.load(path)
+
+
+def people(n, share=0.5, gaps=0.1, seed=1):
+    rng = np.random.default_rng(seed)
+    city = pd.Categorical(np.where(rng.random(n) < share, "Oslo", "Rome"))
+    X = pd.DataFrame({"age": rng.normal(size=n), "city": city, "member": rng.random(n) < 0.5})
+    X["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D")
+    X.loc[rng.random(n) < gaps, "age"] = np.nan
+    return X
+
+
+@pytest.fixture
+def of_people():
+    return DriftDetector(**FAST).fit(people(250, seed=0))
+
+
+def test_categories_that_drift_are_found_by_batches_and_by_single_rows(of_people):
+    moved = people(150, 0.95)
+    assert of_people.test(moved).columns()[0].name.startswith("city")
+    assert of_people.test(moved).drift
+    assert not of_people.test(people(150)).drift
+    gone = of_people.test(people(150, gaps=0.6))
+    assert gone.drift
+    assert gone.columns()[0].name == "age=missing"
+    status = of_people.update(moved)
+    assert status.drift
+    assert status.columns[0][0].startswith("city")
+
+
+@pytest.mark.parametrize("seen", [0, 3])
+def test_a_saved_detector_of_people_goes_on_where_it_was(of_people, tmp_path, seen):
+    if seen:
+        of_people.update(people(seen))
+    of_people.save(tmp_path / "drift.safetensors")
+    loaded, new = mercer.load(tmp_path / "drift.safetensors"), people(40)
+    assert loaded.test(new).pvalue == of_people.test(new).pvalue
+    assert loaded.update(new).statistic == pytest.approx(of_people.update(new).statistic)
+    assert list(loaded.feature_names_in_) == ["age", "city", "member", "since"]
+
+
+def test_hostile_files_of_people_are_refused(of_people, tmp_path):
+    path = tmp_path / "drift.safetensors"
+    of_people.save(path)
+    name, meta, arrays = read_model(path, {"DriftDetector"})
+    for change in (
+        lambda m, a: m["reference"]["table"][1].update(kind="numbers"),
+        lambda m, a: m["reference"]["table"][1].update(texts=[3]),
+        lambda m, a: m["reference"]["table"].pop(),
+        lambda m, a: m["reference"]["table"][1]["texts"].pop(),
+        lambda m, a: m["reference"].update(table=[]),
+        lambda m, a: a.pop("column_0"),
+        lambda m, a: a.update(column_0=a["column_0"].float()),
+        lambda m, a: m["reference"]["table"][0].update(gaps=[10**6]),
+        lambda m, a: m["reference"]["table"][1].update(name="age"),
+    ):
+        m, a = json.loads(json.dumps(meta)), dict(arrays)
+        change(m, a)
+        write_model(path, name, m, a)
+        with pytest.raises(ModelFileError, match="does not make a DriftDetector"):
+            mercer.load(path)
+
+
+def test_new_rows_of_other_kinds_are_clear_errors(of_people):
+    new = people(20)
+    with pytest.raises(InputError, match="Column 'city' holds text in the reference but numbers in X"):
+        of_people.test(new.assign(city=1.0))
+    with pytest.raises(InputError, match="columns of the reference are"):
+        of_people.update(new.drop(columns="city"))
+    with pytest.raises(InputError, match="X is no data frame"):
+        of_people.test(RNG.normal(size=(20, 4)))
+    numbers = DriftDetector(**FAST).fit(table(50))
+    with pytest.raises(InputError, match="Column 'bmi' of X holds text or dates"):
+        numbers.test(table(20).assign(bmi="high"))
 
 
 def test_it_is_an_estimator_of_scikit_learn():

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.report import Report, make_report
 from mercer.core.seeding import as_seed
 from mercer.estimators.common.base import all_or_nothing
-from mercer.files.kinds import ANY_TABLE, Table, number, optional, whole
+from mercer.files.kinds import ANY_TABLE, ANYTHING, Table, number, optional, whole
 from mercer.files.persistence import register, save
 from mercer.stats.arguments import check
 from mercer.stats.differences_plot import plot_columns
 from mercer.stats.families import column_scales
+from mercer.stats.reference import from_state, reference
 from mercer.stats.run_length import Watch, checked_run_length
-from mercer.stats.samples import column_labels, sample_points
 from mercer.stats.two_sample import TwoSampleResult, check_count, two_sample_test
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STATE = Table({"params": ANY_TABLE, "names": ANY_TABLE, "n_rows": whole(2), "watch": optional(ANY_TABLE)})
+REFERENCE = Table({"columns": ANYTHING, "table": ANYTHING})
+STATE = Table({"params": ANY_TABLE, "reference": REFERENCE, "n_rows": whole(2), "watch": optional(ANY_TABLE)})
 PARAMS = Table({"level": number(above=0, below=1), "n_resamples": whole(1), "max_rows": whole(2),
                 "expected_run_length": whole(10), "random_state": optional(whole())})  # fmt: skip
 
@@ -103,9 +101,11 @@ class DriftStatus:
 class DriftDetector(BaseEstimator):
     """Says whether new rows still come from the distribution of the reference, and which columns moved.
 
-    `test` compares a batch with the reference by `two_sample_test`; its false alarms have exactly the probability
-    `level`. `update` watches single rows in bounded memory; without drift an alarm comes after `expected_run_length`
-    rows on average, which is calibrated by simulated streams of the reference at the first update.
+    Rows are numbers, or data frames with text, categories, booleans, dates and gaps, which are encoded as by
+    `mercer.tabular`. `test` compares a batch with the reference by `two_sample_test`; its false alarms have exactly the
+    probability `level`. `update` watches single rows in bounded memory; without drift an alarm comes after
+    `expected_run_length` rows on average, which is calibrated by simulated streams of the reference at the first
+    update. To `update`, levels and gaps that the reference does not have lie at the centre of their column.
 
     Parameters
     ----------
@@ -165,18 +165,16 @@ class DriftDetector(BaseEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep a sample of the reference; y is ignored."""
-        points = sample_points(X, "X")
-        if not points.is_tensor:
-            raise InputError("DriftDetector needs a table of numbers.")
-        if len(points) < 2:
-            raise InputError(f"X has {len(points)} row; a reference needs at least two.")
-        self.n_rows_, self.n_features_in_ = len(points), points.values.shape[1]
+        found = reference(X)
+        if len(found) < 2:
+            raise InputError(f"X has {len(found)} row; a reference needs at least two.")
+        self.n_rows_, self.n_features_in_ = len(found), found.n_columns
         if hasattr(self, "feature_names_in_"):
             delattr(self, "feature_names_in_")
-        if points.names:
-            self.feature_names_in_ = np.array(points.names, dtype=object)
+        if found.names:
+            self.feature_names_in_ = np.array(found.names, dtype=object)
         self._seed = as_seed(self.random_state)
-        self._reference = _some(points, self.max_rows, self._seed)
+        self._reference = _some(found, self.max_rows, self._seed).looked_at()
         self._watch: Watch | None = None
         return self
 
@@ -186,7 +184,7 @@ class DriftDetector(BaseEstimator):
         if len(new) < 2:
             raise InputError(f"X has {len(new)} row; test needs at least two. Single rows go to update.")
         found = two_sample_test(
-            self._reference, _some(new, self.max_rows, self._seed), n_resamples=self.n_resamples,
+            self._reference.rows, _some(new, self.max_rows, self._seed).rows, n_resamples=self.n_resamples,
             random_state=self._seed, memory_budget=self.memory_budget,
         )  # fmt: skip
         return DriftResult(**{f.name: getattr(found, f.name) for f in fields(found)}, level=self.level)
@@ -195,11 +193,11 @@ class DriftDetector(BaseEstimator):
         """Take in new rows, one or more, in the order in which they came."""
         new = self._rows(X)
         if self._watch is None:
-            values = self._reference.values.double().cpu()
+            values = self._reference.points.values.double().cpu()
             self._watch = Watch.calibrated(
                 values, values.mean(0), column_scales(values), checked_run_length(self.expected_run_length), self._seed
             )
-        self._watch.see(new.values.cpu())
+        self._watch.see(self._reference.encoded(new).values.cpu())
         return self._status(self._watch)
 
     def reset(self) -> Self:
@@ -230,18 +228,12 @@ class DriftDetector(BaseEstimator):
             "DriftDetector", lines, ["A reference of less than 100 rows finds large drift only."] if few else []
         )
 
-    def _rows(self, X: Any) -> Points:
+    def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        new = sample_points(X, "X")
-        if not new.is_tensor or new.values.shape[1] != self.n_features_in_:
-            raise InputError(f"X has {new.values.shape[1]} columns but the reference has {self.n_features_in_}.")
-        names = self._reference.names
-        if new.names and names and new.names != names:
-            raise InputError(f"The columns of X are {list(new.names)} but those of the reference {list(names)}.")
-        return new
+        return self._reference.new(X)
 
     def _status(self, watch: Watch) -> DriftStatus:
-        names = column_labels(self._reference.names, self.n_features_in_)
+        names = self._reference.labels
         mean, spread = watch.columns.numpy()
         moved = np.where(np.abs(mean) >= np.abs(spread) / 2, mean, spread / 2)
         order = np.argsort(-np.abs(moved), kind="stable")[:5]
@@ -261,13 +253,13 @@ class DriftDetector(BaseEstimator):
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         params = {name: getattr(self, name) for name in PARAMS.fields if name != "random_state"}
+        reference_meta, arrays = self._reference.to_state()
         meta: dict[str, Any] = {
             "params": params | {"random_state": self._seed},
-            "names": {"columns": None if self._reference.names is None else list(self._reference.names)},
+            "reference": reference_meta,
             "n_rows": self.n_rows_,
             "watch": None,
         }
-        arrays = {"X": self._reference.values}
         if self._watch is not None:
             meta["watch"], more = self._watch.to_state()
             arrays |= more
@@ -278,21 +270,15 @@ class DriftDetector(BaseEstimator):
         STATE.check(meta, "the detector")
         model = cls(**PARAMS.check(meta["params"], "its parameters"))
         model._check_parameters()
-        X = arrays.pop("X", None)
-        names = _names(meta["names"].get("columns"))
-        if X is None or X.ndim != 2 or len(X) < 2 or X.shape[1] == 0 or not X.is_floating_point():
-            raise ModelFileError("its reference X is missing or no matrix of numbers")
-        if names is not None and len(names) != X.shape[1]:
-            raise ModelFileError(f"it has {len(names)} names for {X.shape[1]} columns")
-        model._reference, model._seed = Points(X, names), as_seed(model.random_state)
-        model.n_rows_, model.n_features_in_ = meta["n_rows"], X.shape[1]
-        if names is not None:
-            model.feature_names_in_ = np.array(names, dtype=object)
+        model._reference, model._seed = from_state(meta["reference"], arrays), as_seed(model.random_state)
+        model.n_rows_, model.n_features_in_ = meta["n_rows"], model._reference.n_columns
+        if model._reference.names is not None:
+            model.feature_names_in_ = np.array(model._reference.names, dtype=object)
         watch = meta["watch"]
         if watch is not None:
             watch = WATCH.check(watch, "the watch")
         model._watch = None if watch is None else Watch.from_state(watch, arrays)
-        if model._watch is not None and len(model._watch.scale) != X.shape[1]:
+        if model._watch is not None and len(model._watch.scale) != len(model._reference.labels):
             raise ModelFileError("the watch and the reference have different columns")
         if arrays:
             raise ModelFileError(f"it has unknown arrays: {', '.join(sorted(arrays))[:60]}")
@@ -302,17 +288,8 @@ class DriftDetector(BaseEstimator):
 WATCH = Table({"threshold": number(), "n_seen": whole(), "statistic": number(), "alarm_at": optional(whole(1))})
 
 
-def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
-        raise ModelFileError("its column names are no text")
-    return tuple(names)
-
-
-def _some(points: Points, most: int, seed: int) -> Points:
+def _some(rows: Any, most: int, seed: int) -> Any:
     """At most so many rows, each as likely."""
-    if len(points) <= most:
-        return points.owned()
-    chosen = np.random.default_rng(seed).choice(len(points), size=most, replace=False)
-    return points.take(torch.from_numpy(np.sort(chosen)))
+    if len(rows) <= most:
+        return rows
+    return rows.take(np.sort(np.random.default_rng(seed).choice(len(rows), size=most, replace=False)))

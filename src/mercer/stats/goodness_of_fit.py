@@ -19,6 +19,7 @@ from mercer.kernels import Kernel
 from mercer.stats.columns import ColumnDifference, holm
 from mercer.stats.combining import check_combine, combined, per_kernel_p_values
 from mercer.stats.families import family, given_kernels
+from mercer.stats.mixed import is_mixed
 from mercer.stats.pair_sums import PairSums, pair_sums
 from mercer.stats.resampling import signs
 from mercer.stats.results import TestResult, findings
@@ -265,12 +266,12 @@ def _matrix(values: Tensor) -> Tensor:
 def _against_sampler(
     X: Any, sampler: Callable[..., Any], kernel: Any, combine: str, order: Any, count: int, seed: int, memory: Any
 ) -> TwoSampleResult:
+    options = {"combine": combine, "order": order, "n_resamples": count, "random_state": seed, "memory_budget": memory}
+    if is_mixed(X):
+        return two_sample_test(X, _called(sampler, len(X), seed), kernel, **options)
     points = sample_points(X, "X")
     drawn = as_points(_called(sampler, len(points), seed), "The rows of sampler")
-    second = Points(drawn.values, points.names)
-    return two_sample_test(
-        points, second, kernel, combine=combine, order=order, n_resamples=count, random_state=seed, memory_budget=memory
-    )
+    return two_sample_test(points, Points(drawn.values, points.names), kernel, **options)
 
 
 def _called(sampler: Callable[..., Any], n: int, seed: int) -> Any:
