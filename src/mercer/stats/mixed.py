@@ -15,6 +15,8 @@ from mercer.estimators.tabular.encoder import TableEncoder
 from mercer.estimators.tabular.treatments import as_texts
 
 KINDS = {"f": "numbers", "b": "booleans", "M": "dates", "O": "text"}
+JOINED = {"": "f", "f": "f", "b": "b", "M": "M", "O": "O", "Ob": "O", "bf": "f"}
+"""What kinds of columns become together."""
 
 
 def is_mixed(X: Any) -> bool:
@@ -59,11 +61,11 @@ def together(tables: Sequence[Table], names: tuple[str, str] = ("X", "Y")) -> Ta
 
 def _one_kind(name: str, parts: Sequence[Column], names: tuple[str, str]) -> Column:
     """Parts of a column as one. Booleans go with text and with numbers, and a part without values with all."""
-    kinds = sorted({part.dtype.kind for part in parts if not _is_empty(part)})
-    if len(kinds) == 2 and kinds not in (["O", "b"], ["b", "f"]):
-        a, b = (KINDS[part.dtype.kind] for part in parts if not _is_empty(part))
+    found = [str(part.dtype.kind) for part in parts if not _is_empty(part)]
+    kind = JOINED.get("".join(sorted(set(found))))
+    if kind is None:
+        a, b = (KINDS[k] for k in found)
         raise InputError(f"Column {name!r} holds {a} in {names[0]} but {b} in {names[1]}.")
-    kind = {("O", "b"): "O", ("b", "f"): "f"}.get(tuple(kinds), kinds[0] if kinds else "f")
     return np.concatenate([_as_kind(part, kind) for part in parts])
 
 
