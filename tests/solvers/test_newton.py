@@ -190,7 +190,7 @@ def test_parabolas_may_touch_the_losses_elsewhere(sample):
     for span in spans(sample).values():
         c = torch.randn(span.m, 1, generator=generator).double() * 0.1
         f = span.values(c) + 0.3
-        step = span.newton(problem, c, f, 1e-12, at)
+        step = span.newton(problem.at(f), c, 1e-12, at)
         end = f + step.f
         gradient = problem.gradient(at) + problem.loss.hessian(problem.targets, at) * problem.w * (end - at)
         penalty = 2 * problem.alpha * (span.values(c + step.c))
@@ -204,7 +204,7 @@ def test_the_root_of_a_joint_loss_is_found_in_parts(sample, monkeypatch):
     f = torch.randn(60, 3, generator=torch.Generator().manual_seed(2)).double()
     H = problem.loss.hessian(problem.targets, f) * problem.weights.reshape(-1, 1, 1)
     monkeypatch.setattr("mercer.solvers.objective.BLOCKS", 7)
-    root = problem.root(f)
+    root = problem.at(f).root
     assert torch.allclose(root.scale.square(), H.diagonal(dim1=1, dim2=2))
     for V in torch.eye(3).double():
         image = torch.einsum("nij,nj->ni", H, V.expand(60, 3))
@@ -215,7 +215,7 @@ def test_a_newton_step_with_given_sums_solves_both_of_its_equations(sample):
     problem = objective("multinomial", sample, intercept=True)
     generator = torch.Generator().manual_seed(3)
     f, right = (torch.randn(60, 3, generator=generator).double() for _ in range(2))
-    root, sums = problem.root(f), torch.tensor([0.4, -0.1, -0.3]).double()
+    root, sums = problem.at(f).root, torch.tensor([0.4, -0.1, -0.3]).double()
     products = Products.of(MatrixSystem(KERNEL(sample[0])))
     factor = pivoted_cholesky(products.system, 20, seed=0)
     system = NewtonSystem.of(products, factor.F, factor.left, root, 0.4, right.shape)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.smoothed import loss_of_left_out
-from mercer.solvers.decompose import eigh
+from mercer.solvers.decompose import eigh, eigh_in_place
 from mercer.solvers.objective import Objective
 
 ZERO = 1e-12
@@ -25,6 +25,19 @@ ROUNDING = 1e-15
 
 MOST_STEPS, SMALLEST_GAIN = 200, 1e-5
 """Of the descent for one alpha, and the relative gain of a step at which it ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """theta, its values f at the rows (n, t), and the mean over the rows of the second derivatives of the losses there.
+
+    Of the mean there are eigenvalues mu (t,) and eigenvectors Q (t, t).
+    """
+
+    theta: Tensor
+    f: Tensor
+    mu: Tensor
+    Q: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +76,7 @@ class Spectral:
             means = A @ u
             half = means - 0.5 * (u @ means) * u
             A = A - torch.outer(u, half) - torch.outer(half, u)
-        values, vectors = eigh(A)
+        values, vectors = eigh_in_place(A)
         kept = values > ZERO * values[-1:]
         values, vectors = values[kept], vectors[:, kept]
         return cls(vectors * values.sqrt() / s.unsqueeze(1), vectors.square(), values, w, intercept)
@@ -80,7 +93,20 @@ class Spectral:
         values, turn = values[kept], turn[:, kept]
         return cls(B @ turn, (scaled @ turn).square() / values, values, w, intercept, turn)
 
-    def minimum(self, objective: Objective, start: Tensor | None = None) -> Tensor:
+    def around(self, objective: Objective, theta: Tensor | None = None) -> Around:
+        """What is to be known of theta, zero if there is none, for minima nearby and for rows left out."""
+        t = objective.outputs
+        theta = self.values.new_zeros(len(self.values) + 1, t) if theta is None else theta
+        f = self.at(theta)
+        bends = objective.loss.hessian(objective.targets, f)
+        mean = torch.tensordot(self.weights / self.weights.sum(), bends, dims=1)
+        if objective.loss.joint:
+            mu, Q = eigh(mean, "The mean curvature of the losses")
+        else:
+            mu, Q = mean, torch.eye(t).to(mean)
+        return Around(theta, f, mu.clamp(min=0.0), Q)
+
+    def minimum(self, objective: Objective, start: Around) -> Tensor:
         """theta with b as one more row, (r + 1, t), where the objective is nearly least, by L-BFGS.
 
         Coordinates are scaled by the mean curvature of the losses at the start. Products are in float32, but for the
@@ -88,24 +114,22 @@ class Spectral:
         """
         exact = objective.loss.quadratic
         Phi, gain = (self.features, ROUNDING) if exact else (self.rough, SMALLEST_GAIN)
-        r, t = len(self.values), objective.outputs
-        begun = self.values.new_zeros(r + 1, t) if start is None else start
-        mu, Q = eigh(mean_curvature(objective, self.at(begun)), "The mean curvature of the losses")
-        mu = mu.clamp(min=FLATTEST * float(mu.max().clamp(min=FLATTEST)))
-        unit = torch.empty_like(begun)
+        (r, t), Q = (len(self.values), objective.outputs), start.Q
+        mu = start.mu.clamp(min=FLATTEST * float(start.mu.max().clamp(min=FLATTEST)))
+        unit = torch.empty_like(start.theta)
         unit[:-1] = (2 * objective.alpha + self.values.unsqueeze(1) * mu).rsqrt()
         unit[-1] = (mu * self.weights.sum()).rsqrt() if self.intercept else 0.0
 
         def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
             theta = (unit * torch.from_numpy(flat).reshape(r + 1, t)) @ Q.T
             f = (Phi @ theta[:-1].to(Phi)).double() + theta[-1]
-            slope = objective.gradient(f)
+            losses, slope = objective.look(f)
             down = (Phi.T @ slope.to(Phi)).double() + 2 * objective.alpha * theta[:-1]
             down = torch.cat([down, slope.sum(0, keepdim=True)]) @ Q * unit
-            total = objective.loss_sum(f) + objective.alpha * float(theta[:-1].square().sum())
+            total = float(losses.sum()) + objective.alpha * float(theta[:-1].square().sum())
             return total, down.numpy().reshape(-1)
 
-        first = torch.where(unit > 0, (begun @ Q) / torch.where(unit > 0, unit, 1.0), 0.0)
+        first = torch.where(unit > 0, (start.theta @ Q) / torch.where(unit > 0, unit, 1.0), 0.0)
         options = {"maxiter": MOST_STEPS, "ftol": gain, "gtol": 0.0, "maxcor": 20}
         found = minimize(value, first.numpy().reshape(-1), jac=True, method="L-BFGS-B", options=options)
         return (unit * torch.from_numpy(found.x).reshape(r + 1, t)) @ Q.T
@@ -125,7 +149,7 @@ class Spectral:
         """The values at the rows, (n, t)."""
         return self.features @ theta[:-1] + theta[-1]
 
-    def left_out(self, objective: Objective, f: Tensor) -> Tensor:
+    def left_out(self, objective: Objective, around: Around) -> Tensor:
         r"""For each row the prediction by a fit without it, or of repeated rows without one copy, to first order,
 
         .. math:: f_{-i} = f_i + (a_i^{-1} - m_i \bar H)^{-1} m_i\, g_i, \qquad
@@ -135,8 +159,7 @@ class Spectral:
         eigenvectors Q, with eigenvalues mu, and those of K make a_i diagonal, :math:`\sum_j U_{ij}^2 \lambda_j / (2
         \alpha + \mu \lambda_j)`, divided by w_i. It is exact for the squared loss.
         """
-        mu, Q = eigh(mean_curvature(objective, f), "The mean curvature of the losses")
-        mu = mu.clamp(min=0.0)
+        mu, Q = around.mu, around.Q
         curved = mu > ZERO * mu.max()
         a = self.shares @ (self.values.unsqueeze(1) / (2 * objective.alpha + self.values.unsqueeze(1) * mu))
         a = a / self.weights.unsqueeze(1)
@@ -144,16 +167,8 @@ class Spectral:
             a = a + torch.where(curved, 1.0 / torch.where(curved, mu * self.weights.sum(), 1.0), 0.0)
         m = objective.leaving
         reach = m * a / (1.0 - m * mu * a).clamp(min=1e-9)
-        slope = replace(objective, weights=None).gradient(f)
-        return f + ((slope @ Q) * reach) @ Q.T
-
-
-def mean_curvature(objective: Objective, f: Tensor) -> Tensor:
-    """The mean over the rows of the second derivatives of the losses, (t, t)."""
-    bends = objective.loss.hessian(objective.targets, f)
-    w = torch.ones(len(f)).to(f) if objective.weights is None else objective.weights
-    mean = torch.tensordot(w / w.sum(), bends, dims=1)
-    return mean if objective.loss.joint else torch.diag(mean.clamp(min=0.0))
+        slope = objective.loss.gradient(objective.targets, around.f)
+        return around.f + ((slope @ Q) * reach) @ Q.T
 
 
 def select_alpha_of_spectrum(
@@ -166,15 +181,15 @@ def select_alpha_of_spectrum(
     """
     ascending = alphas.sort().values
     errors = torch.full((len(alphas),), torch.inf, dtype=torch.float64)
-    found: dict[int, list[Tensor]] = {}
+    found: dict[int, list[Around]] = {}
+    zero = [span.around(objective) for objective in objectives]
 
     def look(index: int) -> None:
-        near = min((k for k in found if k > index), default=None)
-        starts: list[Tensor | None] = [None] * len(objectives) if near is None else list(found[near])
+        starts = found[min(k for k in found if k > index)] if found else zero
         problems = [replace(objective, alpha=float(ascending[index])) for objective in objectives]
-        found[index] = [span.minimum(*pair) for pair in zip(problems, starts, strict=True)]
+        found[index] = [span.around(p, span.minimum(p, start)) for p, start in zip(problems, starts, strict=True)]
         pairs = zip(problems, found[index], strict=True)
-        errors[index] = sum(loss_of_left_out(p, span.left_out(p, span.at(theta))) for p, theta in pairs)
+        errors[index] = sum(loss_of_left_out(p, span.left_out(p, around)) for p, around in pairs)
 
     for index in range(len(alphas) - 1, -1, -2):
         look(index)
@@ -187,4 +202,4 @@ def select_alpha_of_spectrum(
     index, seen = int(errors.argmin()), errors.isfinite()
     path = best_alpha(ascending[seen], errors[seen].unsqueeze(1), torch.zeros(1, dtype=torch.float64), "loo")
     edge = torch.tensor([index in (0, len(alphas) - 1)])
-    return replace(path, alpha=ascending[index].reshape(1), at_edge=edge), found[index]
+    return replace(path, alpha=ascending[index].reshape(1), at_edge=edge), [around.theta for around in found[index]]

@@ -20,16 +20,15 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from mercer.solvers.objective import Objective
+    from mercer.solvers.objective import Objective, Terms
 
 TINY = torch.finfo(torch.float64).tiny
 
 
 def excess_of_rows(objective: Objective, c: Tensor, f: Tensor, diagonal: Tensor) -> Tensor:
     """That of coefficients c for all rows, with predictions f and kernel values k(x, x); one for each column."""
-    twice, gradient = 2 * objective.alpha, objective.gradient(f)
-    root, size = objective.root(f), diagonal.clamp(min=0.0).sqrt().unsqueeze(1)
-    h, turned, back = root.turned(gradient + twice * c)
+    twice, terms, size = 2 * objective.alpha, objective.at(f), diagonal.clamp(min=0.0).sqrt().unsqueeze(1)
+    h, turned, back = terms.root.turned(terms.gradient + twice * c)
     steep = h * size.square() > twice
     flat = torch.where(steep, 0.0, turned)
     parts = [
@@ -38,23 +37,21 @@ def excess_of_rows(objective: Objective, c: Tensor, f: Tensor, diagonal: Tensor)
     ]
     if objective.intercept:
         slope = back(flat).sum(0) - twice * c.sum(0)
-        parts.append(_of_intercept(objective, slope, root.scale.square(), size))
+        parts.append(_of_intercept(objective, slope, terms.root.scale.square(), size))
     return _joined(objective, parts)
 
 
-def excess_of_functions(
-    objective: Objective, uphill: Tensor, f: Tensor, largest: float, left_out: float = 0.0
-) -> Tensor:
+def excess_of_functions(terms: Terms, uphill: Tensor, largest: float, left_out: float = 0.0) -> Tensor:
     r"""That of coefficients of orthonormal functions, from the gradient in these and their largest sum of squares.
 
     Functions whose squares sum up to at most tau were left out as rounding. With :math:`\Psi` for their values,
     predictions would change by at most :math:`|\Psi \Psi^T g| / (2 \alpha) \le \tau |g| / (2 \alpha)`.
     """
-    twice, gradient = 2 * objective.alpha, objective.gradient(f)
-    h = objective.root(f).scale.square()
+    objective, gradient, h = terms.objective, terms.gradient, terms.root.scale.square()
+    twice = 2 * objective.alpha
     parts = [uphill.square().sum(0) / twice, h.amax(0) * gradient.square().sum(0) * (left_out / twice) ** 2]
     if objective.intercept:
-        parts.append(_of_intercept(objective, gradient.sum(0), h, f.new_full((1, 1), largest**0.5)))
+        parts.append(_of_intercept(objective, gradient.sum(0), h, terms.f.new_full((1, 1), largest**0.5)))
     return _joined(objective, parts)
 
 

@@ -26,7 +26,7 @@ from mercer.solvers.dials import (
 )
 from mercer.solvers.excess import excess_of_functions
 from mercer.solvers.factor import factorise
-from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
+from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step, Terms
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.whitening import landmark_matrix, rounding_of, whitening
@@ -125,9 +125,10 @@ class FewSpan:
         return torch.cat([K.to(coef) @ coef for block in self.blocks for K, _, _ in block.parts()])
 
     def excess(self, objective: Objective, c: Tensor, f: Tensor) -> Tensor:
-        uphill = self.gather(objective.gradient(f)) + 2 * objective.alpha * c
+        terms = objective.at(f)
+        uphill = self.gather(terms.gradient) + 2 * objective.alpha * c
         left_out = ENTRIES * self.rounding * float(self.spectrum.sum()) if self.m < len(self.basis) else 0.0
-        return excess_of_functions(objective, uphill, f, float(self.spectrum.max()) if self.m else 0.0, left_out)
+        return excess_of_functions(terms, uphill, float(self.spectrum.max()) if self.m else 0.0, left_out)
 
     def gather(self, V: Tensor) -> Tensor:
         """E^T K_nm^T V."""
@@ -163,8 +164,9 @@ class FewSpan:
     def dual_square(self, dual: Tensor, values: Tensor) -> float:
         return float(self.gather(dual).square().sum())
 
-    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float, at: Tensor | None = None) -> Step:
-        gradient, root = objective.linearised(f, at)
+    def newton(self, terms: Terms, c: Tensor, tol: float, at: Tensor | None = None) -> Step:
+        objective, touching = terms.objective, terms.touching(at)
+        gradient, root = touching.gradient, touching.root
         uphill = self.gather(gradient) + 2 * objective.alpha * c
         if isinstance(root, DiagonalRoot):
             d, b = self._separate(objective, root.s.square(), uphill, gradient)

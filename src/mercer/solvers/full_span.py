@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ from mercer.solvers.excess import excess_of_rows
 from mercer.solvers.factor import factorise_in_place, solve_factored
 from mercer.solvers.joint_inverse import JointInverse
 from mercer.solvers.newton_system import NewtonSystem
-from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step
+from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step, Terms
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.products import Products
 from mercer.solvers.semidefinite import why_indefinite
@@ -55,22 +56,19 @@ class FullSpan:
     room: float = math.inf
     inner_steps: int = 0
     last_steps: int = 0
+    n: int = field(init=False)
+    m: int = field(init=False)
     _factor: Any = field(default=None, repr=False)
     _space: Tensor | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.n = self.m = self.products.n
 
     @classmethod
     def of(cls, A: Any, matrix: Tensor | None = None, seed: int = 0, **options: Any) -> FullSpan:
         """The span of a Gram operator, or of its `matrix`, where that is in memory."""
         system = A if matrix is None else Stored(matrix)
         return cls(Products.of(system), matrix, seed, **options)
-
-    @property
-    def n(self) -> int:
-        return self.products.n
-
-    @property
-    def m(self) -> int:
-        return self.products.n
 
     @property
     def device(self) -> torch.device:
@@ -94,7 +92,7 @@ class FullSpan:
     def inner(self, c: Tensor, other: Tensor, other_values: Tensor) -> float:
         return float((c * other_values).sum())
 
-    @property
+    @cached_property
     def mean_diag(self) -> float:
         """The mean of k(x, x), a scale of the kernel."""
         mean = float(self.products.diag.mean())
@@ -123,13 +121,13 @@ class FullSpan:
         result: tuple[Tensor, Tensor] = self._factor
         return result
 
-    @property
+    @cached_property
     def _fitting_rank(self) -> int:
         """Half of the room is for the factor, the other for what is made of it."""
         wanted = min(self.n, max(100, int(FULL_SPAN_RANK * self.n**0.5)))
         return max(1, int(min(wanted, self.room / (2 * 8 * self.n))))
 
-    @property
+    @cached_property
     def direct_rows(self) -> int:
         """Rows of a Newton system that is factorised, at most: there must be room for it beside F."""
         spare = self.room - 8 * self.n * self._fitting_rank
@@ -143,14 +141,15 @@ class FullSpan:
         products = Products(_Copy(F, float(left.mean())), self.products.diag, F.dtype)
         return FullSpan(products, None, self.seed, direct=0, _factor=self.factor)
 
-    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float, at: Tensor | None = None) -> Step:
-        shift, before = 2 * objective.alpha, self.inner_steps
-        gradient, root = objective.linearised(f, at)
-        base = gradient / -shift - c
+    def newton(self, terms: Terms, c: Tensor, tol: float, at: Tensor | None = None) -> Step:
+        objective, f, before = terms.objective, terms.f, self.inner_steps
+        shift, touching = 2 * objective.alpha, terms.touching(at)
+        base = touching.gradient / -shift - c
         if self._joins(objective):
             step = self._joint_step(objective, c, base, f if at is None else at)
             if step is not None:
                 return step
+        root = touching.root
         base, direct = self._shallow(base, root, shift)
         moved = self._moved(base, root)
         right, b = root.transposed(-moved) + direct, f.new_zeros(f.shape[1])

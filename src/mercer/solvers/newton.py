@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.solvers.dials import FORCING, NEWTON_ROUNDING, SLOW
-from mercer.solvers.objective import Objective, Span, Step
+from mercer.solvers.objective import Objective, Span, Step, Terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +92,12 @@ class Newton:
             while steps < self.max_iter:
                 # The square root of the expected decrease is the distance to the end in the norm of the problem.
                 inner = max(FORCING[1], min(care, 0.1 * residual**0.5))
-                step = span.newton(objective, state.c, state.f, inner, near)
-                near = None
-                slope = state.slope(step)
-                if not slope < 0 and not step.exact:
-                    step = span.newton(objective, state.c, state.f, FORCING[1])
-                    slope = state.slope(step)
+                step = span.newton(state.terms, state.c, inner, near)
+                near, line = None, state.line(step)
+                if not line.start.slope < 0 and not step.exact:
+                    step = span.newton(state.terms, state.c, FORCING[1])
+                    line = state.line(step)
+                slope = line.start.slope
                 if not slope < 0:
                     residual, ending = self._flat(state, slope, residual)
                     state.settle(step)
@@ -104,7 +105,7 @@ class Newton:
                 before, residual = residual, -slope / 2 / max(abs(state.value), torch.finfo(torch.float64).tiny)
                 if residual > SLOW * before and not step.exact:
                     care = max(FORCING[1], SLOW * care)
-                if not state.advance(step, slope):
+                if not state.advance(step, line):
                     ending = "" if residual <= max(self.tol, 1e3 * NEWTON_ROUNDING) else "no step lowers the objective"
                     break
                 steps += 1
@@ -131,7 +132,7 @@ class Newton:
             reason="; ".join(filter(None, words)),
             value=state.c,
             intercept=state.b,
-            fitted=state.f,
+            fitted=state.terms.f,
             objective=state.value,
         )
 
@@ -145,15 +146,13 @@ class Newton:
 
 @dataclass(eq=False)
 class _State:
-    """Coefficients, intercept and values, with the objective there."""
+    """Coefficients and intercept, the losses at their values and the squared norm."""
 
     span: Span
-    objective: Objective
     c: Tensor
     b: Tensor
-    f: Tensor
+    terms: Terms
     penalty: float
-    value: float
 
     @classmethod
     def begin(cls, span: Span, objective: Objective, start: Tensor | None, b: Tensor | None) -> _State:
@@ -161,70 +160,104 @@ class _State:
         c = torch.zeros(span.m, t, dtype=torch.float64, device=span.device) if start is None else start.clone()
         plain = c.new_zeros(span.n, t) if start is None else span.values(c)
         b = objective.best_intercept(plain) if b is None else b.clone()
-        penalty = span.inner(c, c, plain)
-        f = plain + b
-        return cls(span, objective, c, b, f, penalty, objective.loss_sum(f) + objective.alpha * penalty)
+        return cls(span, c, b, objective.at(plain + b), span.inner(c, c, plain))
+
+    @property
+    def objective(self) -> Objective:
+        return self.terms.objective
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+        return self.terms.total + self.objective.alpha * self.penalty
 
     def centre(self) -> None:
         """Of the intercepts of a joint loss, which a constant does not change, take those with mean zero."""
         if self.objective.loss.joint and self.objective.intercept:
             mean = self.b.mean()
-            self.b, self.f = self.b - mean, self.f - mean
+            self.b, self.terms = self.b - mean, self.objective.at(self.terms.f - mean)
 
-    def slope(self, step: Step) -> float:
-        """The derivative of the objective along the step."""
-        gradient = self.objective.gradient(self.f)
-        bend = self.span.inner(step.c, self.c, self.f - self.b)
-        return float((gradient * step.f).sum()) + 2 * self.objective.alpha * bend
+    def line(self, step: Step) -> _Line:
+        """The objective along a step."""
+        bend = self.span.inner(step.c, self.c, self.terms.f - self.b)
+        return _Line(self.terms, step.f, self.penalty, bend, self.span.inner(step.c, step.c, step.f - step.b))
 
     def settle(self, step: Step) -> None:
         """Take a step that leaves the function as it is: its coefficients are those of the minimum."""
-        if float(step.f.abs().max()) <= 1e-9 * (1.0 + float(self.f.abs().max())):
+        if float(step.f.abs().max()) <= 1e-9 * (1.0 + float(self.terms.f.abs().max())):
             self.c = self.c + step.c
 
-    def advance(self, step: Step, slope: float) -> bool:
+    def advance(self, step: Step, line: _Line) -> bool:
         """Go along the step to where the objective is low enough; False where it does not fall."""
-        alpha = self.objective.alpha
-        bend = self.span.inner(step.c, self.c, self.f - self.b)
-        square = self.span.inner(step.c, step.c, step.f - step.b)
-
-        def value(s: float) -> float:
-            penalty = self.penalty + 2 * s * bend + s * s * square
-            return self.objective.loss_sum(self.f + s * step.f) + alpha * penalty
-
-        def derivative(s: float) -> float:
-            gradient = self.objective.gradient(self.f + s * step.f)
-            return float((gradient * step.f).sum()) + 2 * alpha * (bend + s * square)
-
-        s = _step_length(value, derivative, self.value, slope)
-        if s == 0.0:
+        found = _ahead(line)
+        if found is None:
             return False
-        self.c, self.b, self.f = self.c + s * step.c, self.b + s * step.b, self.f + s * step.f
-        self.penalty += 2 * s * bend + s * s * square
-        self.value = self.objective.loss_sum(self.f) + alpha * self.penalty
+        self.c, self.b = self.c + found.s * step.c, self.b + found.s * step.b
+        self.terms, self.penalty = found.terms, found.penalty
         return True
 
 
-def _step_length(
-    value: Callable[[float], float], derivative: Callable[[float], float], start: float, slope: float
-) -> float:
-    """1 where that is a good step, else near the least value between 0 and 1; 0 where nothing falls."""
-    allowed = NEWTON_ROUNDING * abs(start)
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """The objective along a step: losses at the values f + s d, and the squared norm, a parabola in s."""
 
-    def falls(s: float) -> bool:
-        reached = value(s)
-        return math.isfinite(reached) and reached <= start + 1e-4 * s * slope + allowed
+    terms: Terms
+    d: Tensor
+    penalty: float
+    bend: float
+    square: float
 
-    if falls(1.0) and derivative(1.0) <= 0.5 * abs(slope):
-        return 1.0
+    @cached_property
+    def start(self) -> _Place:
+        return self.at(0.0)
+
+    def at(self, s: float) -> _Place:
+        """What it is after the share s of the step."""
+        terms = self.terms.objective.at(self.terms.f + s * self.d) if s else self.terms
+        penalty = self.penalty + 2 * s * self.bend + s * s * self.square
+        return _Place(s, terms, penalty, self.d, 2 * (self.bend + s * self.square))
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A place on a line: the losses there, the squared norm and its derivative."""
+
+    s: float
+    terms: Terms
+    penalty: float
+    d: Tensor
+    rate: float
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+        return self.terms.total + self.terms.objective.alpha * self.penalty
+
+    @property
+    def slope(self) -> float:
+        """Its derivative along the line."""
+        return float((self.terms.gradient * self.d).sum()) + self.terms.objective.alpha * self.rate
+
+
+def _ahead(line: _Line) -> _Place | None:
+    """The end of the step where that is good, else near the least value between; None where nothing falls."""
+    slope, value = line.start.slope, line.start.value
+    allowed = NEWTON_ROUNDING * abs(value)
+
+    def falls(place: _Place) -> bool:
+        return math.isfinite(place.value) and place.value <= value + 1e-4 * place.s * slope + allowed
+
+    end = line.at(1.0)
+    if falls(end) and end.slope <= 0.5 * abs(slope):
+        return end
     low, high = 0.0, 1.0
     for _ in range(25):
-        middle = (low + high) / 2
-        rate = derivative(middle)
+        middle = line.at((low + high) / 2)
+        rate = middle.slope
         if abs(rate) <= 0.01 * abs(slope) and falls(middle):
             return middle
-        low, high = (middle, high) if rate < 0 else (low, middle)
-    s = low if low > 0 else high
-    while s > 1e-12 and not falls(s):
-        s /= 2
-    return s if s > 1e-12 else 0.0
+        low, high = (middle.s, high) if rate < 0 else (low, middle.s)
+    place = line.at(low if low > 0 else high)
+    while place.s > 1e-12 and not falls(place):
+        place = line.at(place.s / 2)
+    return place if place.s > 1e-12 else None

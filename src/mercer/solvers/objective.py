@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import torch
@@ -52,10 +53,10 @@ class Span(Protocol):
     def excess(self, objective: Objective, c: Tensor, f: Tensor) -> Tensor:
         """How far the objective with predictions f, intercept included, is above the least, for each column."""
 
-    def newton(self, objective: Objective, c: Tensor, f: Tensor, tol: float, at: Tensor | None = None) -> Any:
-        """The Newton step from the coefficients c, where the values with intercept are f; a `Step`.
+    def newton(self, terms: Terms, c: Tensor, tol: float, at: Tensor | None = None) -> Any:
+        """The Newton step from the coefficients c, where the values with intercept are those of the terms; a `Step`.
 
-        Losses are replaced by parabolas that touch them at f, or at the values `at`.
+        Losses are replaced by parabolas that touch them there, or at the values `at`.
         """
 
     def dual_variables(self, c: Tensor) -> Tensor | None:
@@ -120,14 +121,14 @@ class Objective:
     def __post_init__(self) -> None:
         if not SMALLEST_ALPHA <= self.alpha < float("inf"):
             raise InputError(f"alpha={self.alpha}: must be a finite number that is at least {SMALLEST_ALPHA:.2g}.")
+
+    def check(self) -> None:
+        """Raise an error where targets have no meaning or the loss cannot be minimised, as far as f = 0 shows."""
         check_finite(self.targets, "The targets")
         self.loss.check_targets(self.targets)
-
-    def check_loss(self) -> None:
-        """Raise an error where the loss cannot be minimised, as far as its values for f = 0 show."""
         self.loss.check(self.targets, self.targets.new_zeros(len(self.targets), self.outputs))
 
-    @property
+    @cached_property
     def w(self) -> Tensor | float:
         """The weights as a column."""
         return 1.0 if self.weights is None else self.weights.unsqueeze(1)
@@ -145,6 +146,11 @@ class Objective:
         """How often each row is there, as a column."""
         return self.w / self.leaving
 
+    def look(self, f: Tensor) -> tuple[Tensor, Tensor]:
+        """The weighted loss of each row, (n, 1) or (n, t), and its derivative in each value, (n, t)."""
+        value, slope = self.loss.value(self.targets, f), self.loss.gradient(self.targets, f)
+        return (value.unsqueeze(1) if self.loss.joint else value) * self.w, slope * self.w
+
     def losses(self, f: Tensor) -> Tensor:
         """The weighted loss of each row, (n, 1) or (n, t)."""
         value = self.loss.value(self.targets, f)
@@ -157,19 +163,9 @@ class Objective:
         """The derivative of the weighted losses in each value, (n, t)."""
         return self.loss.gradient(self.targets, f) * self.w
 
-    def root(self, f: Tensor) -> Root:
-        """A root of the weighted second derivative, with what is below zero left out."""
-        hessian = self.loss.hessian(self.targets, f)
-        if self.loss.joint:
-            return BlockRoot.of(hessian * (1.0 if self.weights is None else self.weights.reshape(-1, 1, 1)))
-        return DiagonalRoot((hessian * self.w).clamp(min=0.0).sqrt())
-
-    def linearised(self, f: Tensor, at: Tensor | None = None) -> tuple[Tensor, Root]:
-        """The derivative at f, and a root of the second, of parabolas that touch the losses at f or at `at`."""
-        if at is None:
-            return self.gradient(f), self.root(f)
-        root = self.root(at)
-        return self.gradient(at) + root.apply(root.transposed(f - at)), root
+    def at(self, f: Tensor) -> Terms:
+        """The losses at values f, (n, t)."""
+        return Terms(self, f)
 
     def best_intercept(self, f: Tensor) -> Tensor:
         """For each column the middle of the b that minimise the loss of f + b; 0 if that is not convex."""
@@ -216,6 +212,57 @@ class Objective:
         rounding = SAME * slopes.abs().sum((0, 1))
         first, last = ((slope > limit).to(torch.uint8).argmax(0, keepdim=True) for limit in (-rounding, rounding))
         return (kinks.gather(0, first) + kinks.gather(0, torch.maximum(first, last))).squeeze(0) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The weighted losses at values f, (n, t): their sum and derivatives, computed once, when first asked for."""
+
+    objective: Objective
+    f: Tensor
+
+    @cached_property
+    def _seen(self) -> tuple[Tensor, Tensor]:
+        return self.objective.look(self.f)
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of the losses."""
+        return float(self._seen[0].sum())
+
+    @cached_property
+    def gradient(self) -> Tensor:
+        """The derivative in each value, (n, t)."""
+        return self._seen[1]
+
+    @cached_property
+    def root(self) -> Root:
+        """A root of the second derivative, with what is below zero left out."""
+        objective = self.objective
+        hessian = objective.loss.hessian(objective.targets, self.f)
+        if objective.loss.joint:
+            return BlockRoot.of(hessian * torch.as_tensor(objective.w).reshape(-1, 1, 1))
+        return DiagonalRoot((hessian * objective.w).clamp(min=0.0).sqrt())
+
+    def touching(self, at: Tensor | None) -> Terms:
+        """The same with the derivatives of parabolas that touch the losses here, or at `at`."""
+        return self if at is None else Touching(self.objective, self.f, self.objective.at(at))
+
+
+@dataclass(frozen=True, eq=False)
+class Touching(Terms):
+    """Derivatives at f of parabolas that touch the losses `there`."""
+
+    there: Terms
+
+    @cached_property
+    def gradient(self) -> Tensor:
+        root = self.root
+        return self.there.gradient + root.apply(root.transposed(self.f - self.there.f))
+
+    @property
+    def root(self) -> Root:  # type: ignore[override]
+        return self.there.root
 
 
 class Root(Protocol):

@@ -11,7 +11,7 @@ from mercer.core.errors import InputError
 from mercer.data.sample import Sample
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.plan import LossPlan
-from mercer.estimators.by_loss.problem import Problem, objectives_of, problem_of
+from mercer.estimators.by_loss.problem import Problem, problem_of
 from mercer.selection.calibration import Calibration, calibrate
 from mercer.selection.loss_alpha import LeftOut, left_out
 from mercer.solvers.newton import Minimum
@@ -45,7 +45,7 @@ def decisions_left_out(
     options = plan.options(tell=False)
     return [
         left_out(problem.span, objective, found, problem.folds, options)
-        for objective, found in zip(objectives_of(plan, problem.data, alpha), minima, strict=True)
+        for objective, found in zip(problem.at(alpha), minima, strict=True)
     ]
 
 
@@ -60,6 +60,6 @@ def known(fit: LossFit, problem: Problem) -> Iterator[Known]:
     device = problem.span.device
     coef, intercept = fit.function.coef.to(device), fit.intercept.to(device)
     coef = coef if problem.places is None else coef[problem.places.to(device)]
-    columns = [objective.outputs for objective in objectives_of(fit.plan, problem.data, fit.alpha)]
+    columns = [objective.outputs for objective in problem.objectives]
     for c, b in zip(coef.split(columns, dim=1), intercept.split(columns), strict=True):
         yield Known(c, b, problem.span.values(c) + b, dual=c)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,13 +27,21 @@ from mercer.solvers.semidefinite import require_semidefinite
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows that have weight, where they are among all, and the functions that a fit searches."""
+    """Rows that have weight, where they are among all, what is minimised there and the functions that a fit searches.
+
+    There is an objective for each class or quantile, or one for all, with alpha = 1 until it is known.
+    """
 
     data: Sample
+    objectives: list[Objective]
     places: Tensor | None
     n_rows: int
     span: Any
     centres: Centres
+
+    def at(self, alpha: float) -> list[Objective]:
+        """The objectives at an alpha."""
+        return [replace(objective, alpha=alpha) for objective in self.objectives]
 
     def coefficients(self, minima: list[Minimum]) -> Tensor:
         """The coefficients of the centres, with a column for each prediction."""
@@ -50,7 +58,9 @@ def problem_of(plan: LossPlan, sample: Sample) -> Problem:
     """The rows of a sample and the functions that the plan chooses for them."""
     settings, place = plan.settings, plan.place
     data, places = sample.positive()
-    budget = place.memory_budget
+    objectives, budget = objectives_of(plan, data, place.device), place.memory_budget
+    for objective in objectives:
+        objective.check()
     if not plan.keeps_rows:
         how = settings.landmarks
         most = len(data) if isinstance(how, str) else len(how)
@@ -58,24 +68,23 @@ def problem_of(plan: LossPlan, sample: Sample) -> Problem:
         chosen = choose_landmarks(plan.kernel, data.rows, m, how, settings.seed, data.weights, budget)
         centres = Centres(plan.kernel, chosen.points, chosen.note)
         few = FewSpan.of(blocks_of(centres, data, place), centres.penalty(place), budget)
-        return Problem(data, places, len(sample), few, centres)
+        return Problem(data, objectives, places, len(sample), few, centres)
     operator = place.gram(plan.kernel, data.rows)
     if is_unproven(plan.kernel):
         require_semidefinite(operator, sample.seen.dtype)
     matrix = torch.as_tensor(operator.dense()) if plan.solver == "dense" else None
     stored = 0 if matrix is None else matrix.nbytes
     full = FullSpan.of(operator, matrix, settings.seed, room=resolve_budget(budget, place.device) - stored)
-    return Problem(data, places, len(sample), full, Centres(plan.kernel, sample.rows))
+    return Problem(data, objectives, places, len(sample), full, Centres(plan.kernel, sample.rows))
 
 
-def objectives_of(plan: LossPlan, data: Sample, alpha: float) -> list[Objective]:
+def objectives_of(plan: LossPlan, data: Sample, device: torch.device) -> list[Objective]:
     """What is minimised for rows that have weight; the predictions side by side are the columns of the model."""
-    settings, device = plan.settings, plan.place.device
     targets = data.targets.to(device)
     weights, units = (None if given is None else given.to(device) for given in (data.weights, data.units))
 
     def objective(loss: Loss, y: Tensor, outputs: int = 1) -> Objective:
-        return Objective(loss, y, alpha, weights, settings.fit_intercept, outputs, units)
+        return Objective(loss, y, 1.0, weights, plan.settings.fit_intercept, outputs, units)
 
     if plan.classes is None:
         return [objective(loss, targets) for loss in plan.losses]

@@ -21,6 +21,7 @@ from mercer.estimators.by_loss.probabilities import calibrated, decisions_left_o
 from mercer.estimators.by_loss.problem import Problem, objectives_of, problem_of
 from mercer.estimators.by_loss.quantiles import crossings
 from mercer.losses import LOSSES
+from mercer.operators.placement import Placement
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
 from mercer.selection.loss_alpha import LeftOut, loss_alphas, select_loss_alpha, some_of
@@ -28,7 +29,7 @@ from mercer.selection.spectral_path import Spectral, select_alpha_of_spectrum
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
-from mercer.solvers.objective import Known, Objective
+from mercer.solvers.objective import Known
 from mercer.solvers.scaling import powers_of_two
 
 PATH_ROWS, FEW_PATH_ROWS = 2000, 20_000
@@ -79,53 +80,53 @@ def solve_loss(plan: LossPlan, sample: Sample, tuning: Tuned | None = None) -> L
     )
 
 
-def _at(plan: LossPlan, problem: Problem, alpha: float, starts: Sequence[Known] = ()) -> Found:
+def _at(plan: LossPlan, problem: Problem, alpha: float, starts: Sequence[Known | Minimum] = ()) -> Found:
     """The minima at an alpha that is given, from functions nearby where some are known."""
-    objectives = _checked(objectives_of(plan, problem.data, alpha))
-    pairs = zip_longest(objectives, starts)
-    return Found(alpha, [minimise(problem.span, objective, start, **plan.options()) for objective, start in pairs])
+    pairs, options = zip_longest(problem.at(alpha), starts), plan.options()
+    return Found(alpha, [minimise(problem.span, objective, start, **options) for objective, start in pairs])
 
 
 def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
     """The minima at the alpha of least loss at rows left out."""
-    objectives, kinked = _checked(objectives_of(plan, problem.data, 1.0)), plan.settings.kinked
-    how = str(plan.alpha)
-    if how == "auto" and not kinked and objectives[0].loss.convex:
+    kinked, how = plan.settings.kinked, str(plan.alpha)
+    if how == "auto" and not kinked and problem.objectives[0].loss.convex:
         return _at_spectral_alpha(plan, problem)
     options = plan.options(tell=False)
     if kinked:
         options["tol"] = max(options["tol"], ROUGH)
     alphas = loss_alphas(problem.span, scale or 1.0, coarse=kinked)
-    path, minima, out = select_loss_alpha(problem.span, objectives, problem.folds, options, alphas, how)
+    path, minima, out = select_loss_alpha(problem.span, problem.objectives, problem.folds, options, alphas, how)
     path = replace(path, measure=plan.settings.measure)
     alpha = float(path.alpha[0])
     if not kinked:
         return Found(alpha, minima, path, None if how == "gcv" else out)
-    pairs = zip(objectives_of(plan, problem.data, alpha), minima, strict=True)
-    return Found(
-        alpha, [minimise(problem.span, objective, rough, **plan.options()) for objective, rough in pairs], path
-    )
+    return replace(_at(plan, problem, alpha, minima), path=path)
 
 
 def _at_spectral_alpha(plan: LossPlan, problem: Problem) -> Found:
     """The minima at the alpha that some rows choose, by the eigenvectors of their kernel."""
-    data, place = problem.data, replace(plan.place, device=torch.device("cpu"))
+    data, cpu = problem.data, torch.device("cpu")
     few = isinstance(problem.span, FewSpan)
     index = some_of(data.rows, data.targets, _path_rows(plan, problem.span.m if few else 0))
     part = data if len(index) == len(data) else data.take(index)
-    objectives = objectives_of(replace(plan, place=place), part, 1.0)
-    intercept = plan.settings.fit_intercept
-    if isinstance(problem.span, FewSpan):
-        values = torch.as_tensor(place.gram(plan.kernel, part.rows, problem.centres.points).dense()).double()
-        spectral = Spectral.of_features(values @ problem.span.basis.cpu(), part.weights, intercept)
-    else:
-        values = torch.as_tensor(place.gram(plan.kernel, part.rows).dense()).double()
-        spectral = Spectral.of_matrix(values, part.weights, intercept)
+    objectives = problem.objectives if part is data and plan.place.device == cpu else objectives_of(plan, part, cpu)
+    spectral = _spectral(plan, problem, part, replace(plan.place, device=cpu))
     path, thetas = select_alpha_of_spectrum(spectral, objectives, loss_alphas(problem.span))
     starts = [_known(problem, spectral, index, theta) for theta in thetas]
     found = _at(plan, problem, float(path.alpha[0]), starts)
     note = "" if len(part) == len(data) else f"alpha was chosen on {len(part):,} rows"
     return replace(found, path=replace(path, measure=plan.settings.measure), note=note)
+
+
+def _spectral(plan: LossPlan, problem: Problem, part: Sample, place: Placement) -> Spectral:
+    """The functions of the problem by their values at some rows."""
+    span, intercept = problem.span, plan.settings.fit_intercept
+    if isinstance(span, FewSpan):
+        values = torch.as_tensor(place.gram(plan.kernel, part.rows, problem.centres.points).dense()).double()
+        return Spectral.of_features(values @ span.basis.cpu(), part.weights, intercept)
+    known = span.matrix if part is problem.data else None
+    matrix = torch.as_tensor(place.gram(plan.kernel, part.rows).dense()) if known is None else known.cpu()
+    return Spectral.of_matrix(matrix.double(), part.weights, intercept)
 
 
 def _known(problem: Problem, spectral: Spectral, index: Tensor, theta: Tensor) -> Known:
@@ -145,12 +146,6 @@ def _path_rows(plan: LossPlan, m: int) -> int:
     if m:
         return min(FEW_PATH_ROWS, budget // (PATH_MATRICES * 8 * m))
     return min(PATH_ROWS, math.isqrt(budget // (PATH_MATRICES * 8)))
-
-
-def _checked(objectives: list[Objective]) -> list[Objective]:
-    for objective in objectives:
-        objective.check_loss()
-    return objectives
 
 
 def _scale(plan: LossPlan, data: Sample) -> float:
