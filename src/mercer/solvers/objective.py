@@ -261,7 +261,7 @@ class Touching(Terms):
         return self.there.gradient + root.apply(root.transposed(self.f - self.there.f))
 
     @property
-    def root(self) -> Root:  # type: ignore[override]
+    def root(self) -> Root:
         return self.there.root
 
 
