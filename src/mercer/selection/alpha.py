@@ -123,19 +123,17 @@ def select_alpha(
     w = positive_weights(weights, y)
     path = check_path(alphas, spectrum.largest).to(y.device)
     b = w.sqrt().unsqueeze(1) * y
-    distinct = spectrum.distinct(path)
-    inverse = spectrum.inverse_values(distinct)
-    diagonal = spectrum.inverse_diag(distinct).unsqueeze(2)
+    inverse = spectrum.inverse(path)
+    diagonal, distinct = inverse.diag.unsqueeze(2), inverse.alpha.unsqueeze(1)
     rotated = spectrum.vectors.T @ b
-    width = max(1, entries_at_once(memory_budget, y.device) // inverse.numel())
-    ridgeless = bool((distinct == 0).any())
-    null_diag = spectrum.null_diag().reshape(-1, 1, 1) if ridgeless else None
+    width = max(1, entries_at_once(memory_budget, y.device) // inverse.values.numel())
+    null_diag = spectrum.null_diag().reshape(-1, 1, 1) if inverse.cut else None
     errors = []
     for targets, part in zip(rotated.split(width, dim=1), b.split(width, dim=1), strict=True):
-        filtered = (inverse.unsqueeze(2) * targets.unsqueeze(1)).flatten(1)
-        x = (spectrum.vectors @ filtered).reshape(*inverse.shape, -1)
-        null_part = spectrum.null_part(part).unsqueeze(1) if ridgeless else None
-        errors.append(error_of(x, diagonal, distinct.unsqueeze(1), w, null_part=null_part, null_diag=null_diag))
+        filtered = (inverse.values.unsqueeze(2) * targets.unsqueeze(1)).flatten(1)
+        x = (spectrum.vectors @ filtered).reshape(*inverse.values.shape, -1)
+        null_part = spectrum.null_part(part).unsqueeze(1) if inverse.cut else None
+        errors.append(error_of(x, diagonal, distinct, w, null_part=null_part, null_diag=null_diag))
     found = best_alpha(path, torch.cat(errors, dim=1), (w @ y.square()) / w.sum(), criterion)
     around = centred(y, w)[1]
     constant = (w @ around.square()) / w.sum() * unit.square()

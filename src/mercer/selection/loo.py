@@ -8,6 +8,7 @@ from torch import Tensor
 from mercer.selection.weights import along_rows, positive_weights
 from mercer.solvers import CholeskyFactor, Spectrum
 from mercer.solvers.centring import centred
+from mercer.solvers.eigh import Inverse
 
 TINY_NULL_DIAGONAL = 2.0**-26  # a projector's diagonal below this is rounding
 
@@ -79,7 +80,7 @@ def loo_error(residuals: Tensor, weights: Tensor | None = None) -> Tensor:
 
 
 def loo_predictions(
-    prepared: Spectrum | CholeskyFactor,
+    prepared: Spectrum | Inverse | CholeskyFactor,
     Y: Tensor,
     weights: Tensor | None = None,
     alpha: float | Tensor | None = None,
@@ -87,7 +88,7 @@ def loo_predictions(
     """What each row is predicted to be by the fit to the others, in the shape of Y, (n,) or (n, t).
 
     `prepared` decomposes A = S K S with S = diag(sqrt weights); Y are the plain targets. `alpha` is one number or one
-    per target; a `CholeskyFactor` already has its own. Where A is centred, the fits have an intercept.
+    per target; a `CholeskyFactor` and an `Inverse` have their own. Where A is centred, the fits have an intercept.
 
     >>> from mercer.solvers import Eigh
     >>> from mercer.testing.solvers import MatrixSystem
@@ -95,20 +96,15 @@ def loo_predictions(
     >>> loo_predictions(Eigh().prepare(MatrixSystem(K)), torch.tensor([2.0, 4.0]), alpha=0.0).round(decimals=6)
     tensor([2., 1.], dtype=torch.float64)
     """
-    given = Y.to(prepared.L if isinstance(prepared, CholeskyFactor) else prepared.values).reshape(len(Y), -1)
-    y = centred(given, weights, wanted=prepared.lift is not None)[1]
+    if isinstance(prepared, Spectrum):
+        prepared = prepared.inverse(0.0 if alpha is None else alpha)
+    system = prepared if isinstance(prepared, CholeskyFactor) else prepared.spectrum
+    given = Y.to(system.L if isinstance(system, CholeskyFactor) else system.values).reshape(len(Y), -1)
+    y = centred(given, weights, wanted=system.lift is not None)[1]
     b = positive_weights(weights, y).sqrt().unsqueeze(1) * y
     if isinstance(prepared, CholeskyFactor):
         residuals = loo_residuals(prepared.solve(b).value, prepared.inverse_diag(), prepared.alpha, weights)
     else:
-        asked = torch.as_tensor(0.0 if alpha is None else alpha, dtype=torch.float64, device=y.device)
-        alphas = prepared.distinct(asked)
-        residuals = loo_residuals(
-            prepared.inverse_times(b, alphas),
-            prepared.inverse_diag(alphas),
-            alphas,
-            weights,
-            null_part=prepared.null_part(b),
-            null_diag=prepared.null_diag(),
-        )
+        null = {"null_part": system.null_part(b), "null_diag": system.null_diag()} if prepared.cut else {}
+        residuals = loo_residuals(prepared.times(b), prepared.diag, prepared.alpha, weights, **null)
     return (given - residuals).reshape(Y.shape)

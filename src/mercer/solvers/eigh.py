@@ -110,53 +110,11 @@ class Spectrum:
 
     def solve(self, B: Tensor, alpha: float | Tensor) -> Solution:
         """X of (A + alpha I) X = B for B of shape (n,) or (n, t); alpha is one number or one per column."""
-        started = time.perf_counter()
-        n = len(self.values)
-        rhs, scale = near_one(right_hand_sides(B, n).to(self.vectors.device))
-        alphas = check_alpha(alpha, rhs.shape[1]).expand(rhs.shape[1]).to(rhs.device)
-        distinct = self.distinct(alphas)
-        value = self.inverse_times(rhs, distinct)
-        cut = distinct == 0
-        missed = torch.where(cut, self.null_part(rhs), 0.0) if bool(cut.any()) else torch.zeros_like(rhs)
-        relative = self.error.both(value, rhs - torch.where(alphas == 0, missed, 0.0), alphas)[1]
-        off = float(torch.where(alphas == 0, 0.0, relative).max())
-        residual = float(self.error(value, rhs - missed, alphas).max())
-        allowed = max(EIGH_TOLERANCE, EIGH_ROUNDING * self.precision)
-        words = ["" if residual <= EIGH_TOLERANCE else self._worry(value, allowed), told(off)]
-        if bool(cut.any()):
-            words.append(self._rank_decision(rhs, missed))
-        return Solution(
-            solver="eigh",
-            converged=residual <= allowed and off <= UNSOLVED,
-            residual=residual,
-            seconds=self.seconds + time.perf_counter() - started,
-            reason="; ".join(filter(None, words)),
-            value=(value * scale).reshape(B.shape),
-            missed=relative,
-        )
+        return self.inverse(alpha).solve(B)
 
-    def distinct(self, alphas: Tensor) -> Tensor:
-        """The alphas, with those that rounding errors of float64 hide beside A counted as zero."""
-        return torch.where(alphas < torch.finfo(torch.float64).eps * self.values[-1], 0.0, alphas)
-
-    def inverse_times(self, B: Tensor, alpha: float | Tensor) -> Tensor:
-        """(A + alpha I)^-1 B for B of shape (n, t), by the formula."""
-        return self.vectors @ (self.inverse_values(alpha) * (self.vectors.T @ B))
-
-    def inverse_values(self, alpha: float | Tensor) -> Tensor:
-        """1 / (lambda_j + alpha_k) as (n, k), with the pseudo-inverse where alpha is zero."""
-        alphas = check_alpha(alpha).reshape(1, -1).to(self.values.device)
-        values = self.values.unsqueeze(1)
-        inverse = 1.0 / (values + alphas)
-        return torch.where((alphas > 0) | (values > self.cutoff), inverse, 0.0)
-
-    def inverse_diag(self, alpha: float | Tensor) -> Tensor:
-        """The diagonal of (A + alpha I)^-1, without a lifted direction: (n,) for a number, (n, k) for k alphas."""
-        inverse = self.inverse_values(alpha)
-        blocks = [block.square() @ inverse for block in self.vectors.split(ROW_BLOCK)]
-        diagonal = torch.cat(blocks)
-        diagonal = diagonal if isinstance(alpha, Tensor) and alpha.ndim else diagonal[:, 0]
-        return diagonal if self.lift is None else diagonal - self.lift.share(alpha)
+    def inverse(self, alpha: float | Tensor) -> Inverse:
+        """(A + alpha I)^-1 for a number, or for several: one for each column or for each place of a path."""
+        return Inverse(self, check_alpha(alpha).to(self.values.device))
 
     def null_diag(self) -> Tensor:
         """The diagonal of the projector P onto the null space of A."""
@@ -166,18 +124,84 @@ class Spectrum:
         """P B, the part of B outside the range of A."""
         return self.null_vectors @ (self.null_vectors.T @ B)
 
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    r""":math:`(A + \alpha I)^{-1} = Q (\Lambda + \alpha I)^{-1} Q^T` for an alpha or several (k,).
+
+    Of the alphas `asked` for, those that rounding errors of float64 hide beside A count as zero, and for zero this is
+    the pseudo-inverse.
+    """
+
+    spectrum: Spectrum
+    asked: Tensor
+
+    @cached_property
+    def alpha(self) -> Tensor:
+        """The alphas that count."""
+        hidden = self.asked < torch.finfo(torch.float64).eps * self.spectrum.values[-1]
+        return torch.where(hidden, 0.0, self.asked)
+
+    @cached_property
+    def cut(self) -> bool:
+        """Whether there is a zero among them."""
+        return bool((self.alpha == 0).any())
+
+    @cached_property
+    def values(self) -> Tensor:
+        """1 / (lambda_j + alpha_k) as (n, k), zero for what the pseudo-inverse cuts off."""
+        alphas, values = self.alpha.reshape(1, -1), self.spectrum.values.unsqueeze(1)
+        inverse = 1.0 / (values + alphas)
+        return torch.where((alphas > 0) | (values > self.spectrum.cutoff), inverse, 0.0) if self.cut else inverse
+
+    @cached_property
+    def diag(self) -> Tensor:
+        """The diagonal, without a lifted direction: (n,) for a number, (n, k) for k alphas."""
+        blocks = [block.square() @ self.values for block in self.spectrum.vectors.split(ROW_BLOCK)]
+        diagonal, lift = torch.cat(blocks).reshape(-1, *self.alpha.shape), self.spectrum.lift
+        return diagonal if lift is None else diagonal - lift.share(self.alpha)
+
+    def times(self, B: Tensor) -> Tensor:
+        """The product with B (n, t), by the formula."""
+        return self.spectrum.vectors @ (self.values * (self.spectrum.vectors.T @ B))
+
+    def solve(self, B: Tensor) -> Solution:
+        """The product with B, (n,) or (n, t), and how far it solves the system."""
+        started, spectrum = time.perf_counter(), self.spectrum
+        rhs, scale = near_one(right_hand_sides(B, len(spectrum.values)).to(self.asked.device))
+        asked = check_alpha(self.asked, rhs.shape[1])
+        value = self.times(rhs)
+        missed = torch.where(self.alpha == 0, spectrum.null_part(rhs), 0.0) if self.cut else torch.zeros_like(rhs)
+        backward, relative = spectrum.error.both(value, rhs - torch.where(asked == 0, missed, 0.0), asked)
+        off = float(torch.where(asked == 0, 0.0, relative).max())
+        residual = float((spectrum.error(value, rhs - missed, asked) if self.cut else backward).max())
+        allowed = max(EIGH_TOLERANCE, EIGH_ROUNDING * spectrum.precision)
+        words = ["" if residual <= EIGH_TOLERANCE else self._worry(value, allowed), told(off)]
+        if self.cut:
+            words.append(self._rank_decision(rhs, missed))
+        return Solution(
+            solver="eigh",
+            converged=residual <= allowed and off <= UNSOLVED,
+            residual=residual,
+            seconds=spectrum.seconds + time.perf_counter() - started,
+            reason="; ".join(filter(None, words)),
+            value=(value * scale).reshape(B.shape),
+            missed=relative,
+        )
+
     def _worry(self, value: Tensor, allowed: float) -> str:
         if not bool(torch.isfinite(value).all()):
             return "the solution is not finite: use a larger alpha"
         if allowed > EIGH_TOLERANCE:
-            return f"the entries of the Gram matrix are rounded to {self.precision:.0e}, which float64 would not do"
+            precision = self.spectrum.precision
+            return f"the entries of the Gram matrix are rounded to {precision:.0e}, which float64 would not do"
         return f"the backward error is above {allowed:.0e}: use a larger alpha"
 
     def _rank_decision(self, rhs: Tensor, missed: Tensor) -> str:
-        n = len(self.values)
-        decision = f"rank {self.rank} of {n}: eigenvalues up to {self.cutoff:.1e} count as zero"
+        n, rank = len(self.spectrum.values), self.spectrum.rank
+        decision = f"rank {rank} of {n}: eigenvalues up to {self.spectrum.cutoff:.1e} count as zero"
         share = float((column_norms(missed) / column_norms(rhs).clamp(min=torch.finfo(rhs.dtype).tiny)).max())
-        if self.rank == n:
+        if rank == n:
             return f"full rank {n}"
         if share > INCONSISTENT:
             return f"{decision}; the targets cannot all be interpolated, the answer is least squares"

@@ -39,16 +39,16 @@ def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> 
         system, note = _looked_at(plan, system, sample)
     elif plan.traits.iterates:
         system = _kept_where_small(plan, system)
-    alpha, path, loo, spectrum = plan.alpha, plan.path, None, None
+    alpha, path, loo, inverse = plan.alpha, plan.path, None, None
     if isinstance(alpha, str):
         spectrum = Eigh().prepare(system.operator)
         some, settings = system.data, plan.settings
         path = select_alpha(spectrum, some.targets, some.weights, settings.alphas, alpha, plan.place.memory_budget)
-        alpha = path.alpha
-        loo = system.spread(loo_predictions(spectrum, some.targets, some.weights, alpha))
+        alpha, inverse = path.alpha, spectrum.inverse(path.alpha)
+        loo = system.spread(loo_predictions(inverse, some.targets, some.weights))
     accurate = _accurate(plan, sample, system)
-    if spectrum is not None and plan.traits.spectral:
-        solution = spectrum.solve(system.rhs, alpha)
+    if inverse is not None and plan.traits.spectral:
+        solution = inverse.solve(system.rhs)
     else:
         solution = _solved(plan, system, accurate, system.rhs, alpha)
     solution = _judged(solution, system, plan.tol)
