@@ -77,7 +77,7 @@ class Sample:
     @property
     def n_positive(self) -> int:
         """The number of rows of positive weight."""
-        return len(self.rows) if self.weights is None else int((self.weights > 0).sum())
+        return len(self.targets) if self.weights is None else int((self.weights > 0).sum())
 
     def positive(self) -> tuple[Sample, Tensor | None]:
         """The rows of positive weight and their places, or all rows and None."""

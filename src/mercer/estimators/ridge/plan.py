@@ -113,10 +113,10 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
             f"checkpoint={settings.checkpoint!r} is for rows that are read in parts: "
             "wrap arrays in mercer.rows.ArrayRows."
         )
-    data, seen = sample.positive()[0], sample.seen
-    alpha = _alpha(settings, seen.n_targets)
-    device, square = device_of(settings.device, seen), settings.kernel.domain == "matrix"
-    budget = budget_if_kept(settings.memory_budget, sample.rows)
+    data, seen, square = sample.positive()[0], sample.seen, settings.kernel.domain == "matrix"
+    device, budget = device_of(settings.device, seen), budget_if_kept(settings.memory_budget, sample.rows)
+    few = settings.open and settings.automatic and few_rows(sample, merge=False) and _path_fits(data, budget, device)
+    alpha = "loo" if few else _alpha(settings, seen.n_targets)
     asked = settings.solver if settings.method is None else settings.method
     solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
     if settings.solver == "auto":
@@ -127,11 +127,11 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
             # least squares, which a descent that looks at some rows at a time does not reach
             solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are distinct"
     kernel = resolved_kernel(settings.kernel, data, settings.seed)
-    if settings.solver == "auto" and settings.n_landmarks is None and settings.n_features is None:
+    if settings.open:
         features = own_features(kernel, data, budget, most=len(data) - 1)
         if features is not None:
             solver, reason = "primal", _few_features(features, len(data))
-    if settings.automatic:
+    if settings.automatic and not few:
         alpha = _automatic(solver, sample, budget, device)
         if alpha == "loo" and solver != "primal":
             solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
@@ -197,8 +197,12 @@ def _automatic(solver: str, sample: Sample, memory_budget: Budget, device: torch
     own = traits.keeps_rows and not traits.exact
     if not traits.path or not (own or few_rows(sample, merge=not traits.exact)):
         return AUTO
-    needed = memory_needed(n, SPECTRAL, sample.targets.shape[1]) if traits.exact else 0
-    return "loo" if needed <= resolve_budget(memory_budget, device) else AUTO
+    return "loo" if not traits.exact or _path_fits(sample.positive()[0], memory_budget, device) else AUTO
+
+
+def _path_fits(data: Sample, budget: Budget, device: torch.device) -> bool:
+    """Whether an eigendecomposition of all rows, which has a path of alphas, fits the memory."""
+    return memory_needed(len(data), SPECTRAL, data.targets.shape[1]) <= resolve_budget(budget, device)
 
 
 def _chosen(

@@ -55,6 +55,11 @@ class RidgeSettings:
         """Whether alpha is found without a word on how."""
         return isinstance(self.alpha, str) and self.alpha == AUTO
 
+    @property
+    def open(self) -> bool:
+        """Whether any solver may be chosen, with a coefficient for each row or without."""
+        return self.solver == "auto" and self.n_landmarks is None and self.n_features is None
+
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> RidgeSettings:
         """The settings of an estimator's parameters."""
