@@ -14,7 +14,7 @@ from torch import Tensor
 from mercer.core.errors import InputError, InputTypeError
 
 ROWS_ALONE = 5
-"""Rows whose loss is computed alone too, to see whether it depends on others."""
+"""Rows whose loss is computed without the others too, at most, to see whether it depends on them."""
 
 ALIKE = 1e-9
 """Two computations of one loss differ by no more, relative to its size or one."""
@@ -127,27 +127,29 @@ class Loss:
         self._check_rows(y, f)
 
     def _check_rows(self, y: Tensor, f: Tensor) -> None:
-        """Raise an error where the loss of a row is another one when the row is alone."""
+        """Raise an error where the loss of some rows is another one without the others, or in another order."""
         generator = torch.Generator().manual_seed(0)
         drawn = torch.randn(f.shape, generator=generator, dtype=f.dtype).to(f.device)
+        some = torch.linspace(len(y) - 1, 0, max(1, min(len(y) // 2, ROWS_ALONE))).long()
         for at in (f + drawn, f + drawn * y.abs().max()):
-            together = self.value(y, at)
-            for i in torch.linspace(0, len(y) - 1, min(len(y), ROWS_ALONE)).long().tolist():
-                alone = self._value_alone(y[i : i + 1], at[i : i + 1])
-                if alone is None or not bool(torch.isclose(alone, together[i], ALIKE, ALIKE, equal_nan=True).all()):
-                    raise InputError(
-                        f"The loss {self.name!r} of row {i} depends on other rows: value(y, f) must give each target's "
-                        "loss from that target and its prediction alone, as fits add these up and leave rows out. "
-                        "Losses of pairs or of rankings cannot be used; compute numbers such as a mean of all y before "
-                        "the fit, and give them to the loss as its parameters."
-                    )
+            alone, together = self._without_others(y[some], at[some]), self.value(y, at)[some]
+            other = ~torch.isclose(alone, together, ALIKE, ALIKE, equal_nan=True).reshape(len(some), -1).all(1).cpu()
+            if bool(other.any()):
+                row = int(some[other].min())
+                raise InputError(
+                    f"The loss {self.name!r} of row {row} depends on other rows: value(y, f) must give each target's "
+                    "loss from that target and its prediction alone, as fits add these up and leave rows out. "
+                    "Losses of pairs or of rankings cannot be used; compute numbers such as a mean of all y before "
+                    "the fit, and give them to the loss as its parameters."
+                )
 
-    def _value_alone(self, y: Tensor, f: Tensor) -> Tensor | None:
+    def _without_others(self, y: Tensor, f: Tensor) -> Tensor:
+        """The loss of these rows; NaN where it wants as many as there were before."""
         try:
             value = self.value(y, f)
-        except (RuntimeError, ValueError, IndexError):  # it wants as many rows as there were before
-            return None
-        return value[0] if value.shape == y.shape else None
+        except (RuntimeError, ValueError, IndexError):
+            return torch.full_like(y, torch.nan)
+        return value if value.shape == y.shape else torch.full_like(y, torch.nan)
 
 
 class Margin(Loss):
