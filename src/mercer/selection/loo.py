@@ -98,13 +98,13 @@ def loo_predictions(
     """
     if isinstance(prepared, Spectrum):
         prepared = prepared.inverse(0.0 if alpha is None else alpha)
-    system = prepared if isinstance(prepared, CholeskyFactor) else prepared.spectrum
-    given = Y.to(system.L if isinstance(system, CholeskyFactor) else system.values).reshape(len(Y), -1)
-    y = centred(given, weights, wanted=system.lift is not None)[1]
+    given = Y.to(prepared.L if isinstance(prepared, CholeskyFactor) else prepared.values).reshape(len(Y), -1)
+    y = centred(given, weights, wanted=prepared.lift is not None)[1]
     b = positive_weights(weights, y).sqrt().unsqueeze(1) * y
     if isinstance(prepared, CholeskyFactor):
         residuals = loo_residuals(prepared.solve(b).value, prepared.inverse_diag(), prepared.alpha, weights)
     else:
-        null = {"null_part": system.null_part(b), "null_diag": system.null_diag()} if prepared.cut else {}
+        spectrum = prepared.spectrum
+        null = {"null_part": spectrum.null_part(b), "null_diag": spectrum.null_diag()} if prepared.cut else {}
         residuals = loo_residuals(prepared.times(b), prepared.diag, prepared.alpha, weights, **null)
     return (given - residuals).reshape(Y.shape)

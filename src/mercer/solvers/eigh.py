@@ -142,6 +142,11 @@ class Inverse:
         hidden = self.asked < torch.finfo(torch.float64).eps * self.spectrum.values[-1]
         return torch.where(hidden, 0.0, self.asked)
 
+    @property
+    def lift(self) -> Lift | None:
+        """The direction that a centred A is lifted in."""
+        return self.spectrum.lift
+
     @cached_property
     def cut(self) -> bool:
         """Whether there is a zero among them."""
@@ -158,8 +163,8 @@ class Inverse:
     def diag(self) -> Tensor:
         """The diagonal, without a lifted direction: (n,) for a number, (n, k) for k alphas."""
         blocks = [block.square() @ self.values for block in self.spectrum.vectors.split(ROW_BLOCK)]
-        diagonal, lift = torch.cat(blocks).reshape(-1, *self.alpha.shape), self.spectrum.lift
-        return diagonal if lift is None else diagonal - lift.share(self.alpha)
+        diagonal = torch.cat(blocks).reshape(-1, *self.alpha.shape)
+        return diagonal if self.lift is None else diagonal - self.lift.share(self.alpha)
 
     def times(self, B: Tensor) -> Tensor:
         """The product with B (n, t), by the formula."""
