@@ -134,7 +134,7 @@ def test_pairs_of_places_say_the_same_as_the_same_places_where_nothing_is_pooled
 def test_tiles_say_the_same_as_one_matrix(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     images = torch.cat([IMAGES, 0.5 * IMAGES.flip(0)])
     whole, between = infinite(name)(images), infinite(name)(images[:4], images[3:])
-    monkeypatch.setattr("mercer.neural.layers.CACHED", 4 * 16**2)
+    monkeypatch.setattr("mercer.neural.layer_kernel.CACHED", 4 * 16**2)
     torch.testing.assert_close(infinite(name)(images), whole, rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(infinite(name)(images[:4], images[3:]), between, rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(whole[:4, 3:], between, rtol=1e-6, atol=1e-6)

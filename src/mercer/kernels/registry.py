@@ -16,11 +16,15 @@ NAMED: dict[str, Kernel] = {}
 SAVED: dict[str, type[Kernel]] = {}
 """The classes that a model file may name."""
 
+PARTS: dict[str, type] = {}
+"""Frozen dataclasses that parameters of kernels in a model file may be, such as the layers of a network."""
+
 EXAMPLES: dict[str, tuple[Kernel, ...]] = {}
 """Kernels with typical parameters, by class, for laws to run over."""
 
 Parameters = Mapping[str, Any]
 K = TypeVar("K", bound=type[Kernel])
+T = TypeVar("T", bound=type)
 
 
 @overload
@@ -60,6 +64,13 @@ def register(
     if cls is None:
         return lambda made: _registered(made, dict(names or {}), tuple(examples))
     return _registered(cls, {}, ())
+
+
+def register_part(cls: T) -> T:
+    """Class decorator: a frozen dataclass, checked when it is made, that kernels in model files may hold."""
+    check_free(cls.__name__, cls, PARTS.get(cls.__name__) or SAVED.get(cls.__name__))
+    PARTS[cls.__name__] = cls
+    return cls
 
 
 def _registered(cls: Any, names: Mapping[str, Parameters], examples: tuple[Parameters, ...]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -14,7 +15,7 @@ from mercer.core.errors import InputError, MercerError, ModelFileError
 from mercer.kernels.base import Kernel
 from mercer.kernels.dials import MAX_DEPTH, MAX_ENTRIES, SERIALIZE_SMALLEST
 from mercer.kernels.pair import DensePair, DiagonalPair
-from mercer.kernels.registry import SAVED
+from mercer.kernels.registry import PARTS, SAVED
 
 
 def to_dict(kernel: Kernel) -> dict[str, Any]:
@@ -33,7 +34,8 @@ def from_dict(data: Any) -> Kernel:
     >>> from_dict({"class": "Gaussian", "params": {"length_scale": 2.0}})
     Gaussian(length_scale=2.0)
     """
-    return _loaded(data, 0)
+    kernel: Kernel = _loaded(data, 0, SAVED)
+    return kernel
 
 
 def from_dict_at(data: Any, points: Points) -> Kernel:
@@ -56,9 +58,11 @@ def from_dict_at(data: Any, points: Points) -> Kernel:
     return kernel
 
 
-def _saved(kernel: Kernel, depth: int) -> dict[str, Any]:
+def _saved(kernel: Any, depth: int) -> dict[str, Any]:
+    """A kernel, or a part of one, as plain data."""
     name = type(kernel).__name__
-    if SAVED.get(name) is not type(kernel):
+    known: Mapping[str, type] = SAVED if isinstance(kernel, Kernel) else PARTS
+    if known.get(name) is not type(kernel):
         raise InputError(
             f"The kernel {kernel!r} cannot be saved in a model file: {name} holds a Python function, or is not "
             "registered (see mercer.kernels.register); use pickle."
@@ -68,47 +72,56 @@ def _saved(kernel: Kernel, depth: int) -> dict[str, Any]:
             f"The kernel cannot be saved in a model file: it is nested deeper than {MAX_DEPTH}; use pickle."
         )
     params: dict[str, Any] = {}
-    for f in fields(kernel):
+    entries: Any = kernel
+    for f in fields(entries):
         value = getattr(kernel, f.name)
         if isinstance(value, Tensor):
             raise InputError(
                 f"The kernel {kernel!r} cannot be saved in a model file: {f.name} is a tensor; use a number or pickle."
             )
-        if callable(value) and not isinstance(value, Kernel):
+        if callable(value) and not _nested(value):
             raise InputError(
                 f"The kernel {kernel!r} cannot be saved in a model file: {f.name} is a Python function; use pickle."
             )
-        params[f.name] = _saved(value, depth + 1) if isinstance(value, Kernel) else _plain(value)
+        params[f.name] = _plain(value, depth)
     return {"class": name, "params": params}
 
 
-def _plain(value: Any) -> Any:
+def _nested(value: Any) -> bool:
+    return isinstance(value, Kernel) or PARTS.get(type(value).__name__) is type(value)
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if _nested(value):
+        return _saved(value, depth + 1)
     if isinstance(value, tuple):
-        return list(value)
+        return [_saved(entry, depth + 1) if _nested(entry) else entry for entry in value]
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def _loaded(data: Any, depth: int) -> Kernel:
+def _loaded(data: Any, depth: int, classes: Mapping[str, type]) -> Any:
+    """The kernel, or the part of one, that plain data describe, of one of these classes."""
     if depth > MAX_DEPTH:
         raise ModelFileError(f"The kernel in the model file is nested deeper than {MAX_DEPTH}.")
     if not isinstance(data, dict) or set(data) != {"class", "params"}:
         raise ModelFileError(f'A kernel in a model file has the keys "class" and "params", got {_short(data)}.')
     name, params = data["class"], data["params"]
-    if not isinstance(name, str) or name not in SAVED:
+    if not isinstance(name, str) or name not in classes:
         raise ModelFileError(
             f"The model file names an unknown kernel {_short(name)}. If it is one of your own, register it before "
             "loading: see mercer.kernels.register."
         )
     if not isinstance(params, dict):
         raise ModelFileError(f"The parameters of {name} in the model file are not a table: {_short(params)}.")
-    cls = SAVED[name]
+    cls: Any = classes[name]
     known = {f.name for f in fields(cls)}
     needed = {f.name for f in fields(cls) if f.default is MISSING}
     if not needed <= set(params) <= known:
         raise ModelFileError(
             f"{name} has the parameters {sorted(known)}, but the model file gives {_short(sorted(map(str, params)))}."
         )
-    values = {key: _value(value, f"{name}.{key}", depth) for key, value in params.items()}
+    absent = {f.name for f in fields(cls) if f.default is None and params.get(f.name, 0) is None}
+    values = {key: _value(value, f"{name}.{key}", depth) for key, value in params.items() if key not in absent}
     try:
         return cls(**values)
     except MercerError as error:
@@ -117,13 +130,13 @@ def _loaded(data: Any, depth: int) -> Kernel:
 
 def _value(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, dict):
-        return _loaded(value, depth + 1)
+        return _loaded(value, depth + 1, SAVED | PARTS)
     if isinstance(value, list):
         if len(value) > MAX_ENTRIES:
             raise ModelFileError(
                 f"{where} in the model file has {len(value)} entries; at most {MAX_ENTRIES} are allowed."
             )
-        if not all(isinstance(entry, int | float | str) for entry in value):
+        if not all(isinstance(entry, int | float | str | dict) for entry in value):
             raise ModelFileError(f"{where} in the model file must list numbers or names, got {_short(value)}.")
         return tuple(_value(entry, where, depth) for entry in value)
     if isinstance(value, str):

@@ -2,7 +2,8 @@
 
 from mercer.neural.flow import GradientFlow, gradient_flow
 from mercer.neural.last_layer import last_hidden, last_layer_regression
-from mercer.neural.layers import Activation, AveragePool, Conv, Dense, Flatten, LayerKernel, Residual
+from mercer.neural.layer_kernel import LayerKernel
+from mercer.neural.layers import Activation, AveragePool, Conv, Dense, Flatten, Residual
 from mercer.neural.lazy import LazyTraining, lazy_training
 from mercer.neural.linearized import Linearized, linearize
 from mercer.neural.monte_carlo import MonteCarloNNGP

@@ -1,32 +1,20 @@
-"""The kernels of infinitely wide networks that are put together from layers, on images given as rows."""
+"""The layers of infinitely wide networks, each a step from covariances to covariances."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import dropwhile
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.memory import resolve_budget
-from mercer.core.rules import FLAG, SCALE, Rule, is_integer, number, one_of, whole
+from mercer.core.rules import SCALE, Rule, is_integer, number, one_of, whole
 from mercer.kernels.activations import checked_activation, known
-from mercer.kernels.base import Kernel
-from mercer.kernels.pair import DensePair, Pair, vectors
-from mercer.kernels.properties import Properties
+from mercer.kernels.registry import register_part
 from mercer.neural.covariances import FLAT, PAIRS, SAME, Covariances
-
-COPIES = 16
-"""Tensors of the size of all covariances of a tile that are alive at a time, and the share of the budget they take."""
-
-CACHED = 80_000
-"""Covariances of a tile on a CPU, whose tensors then stay in the caches: a third of the time of large tiles (Zen 5)."""
 
 
 class Layer(Protocol):
@@ -35,6 +23,7 @@ class Layer(Protocol):
     def __call__(self, before: Covariances) -> Covariances: ...
 
 
+@register_part
 @dataclass(frozen=True)
 class Dense:
     """A fully connected layer, with weights of variance w_var / inputs and biases of variance b_var."""
@@ -51,9 +40,11 @@ class Dense:
         return before.weighted(lambda S, form: S, self.w_var, self.b_var)
 
 
+SLOPE = number(lambda value: abs(value) <= 1e6, "a finite number of at most a million")
 ODD = Rule(is_integer, lambda size: size >= 1 and size % 2, "an odd number, so that images keep their shape")
 
 
+@register_part
 @dataclass(frozen=True)
 class Conv:
     """A convolution with an odd `size` that keeps the shape of images, by "circular" or "zero" padding."""
@@ -70,6 +61,9 @@ class Conv:
 
     def __call__(self, before: Covariances) -> Covariances:
         _check_places(self, before)
+        height, width = before.cross.shape[-2:]
+        if self.size >= 2 * max(height, width):
+            raise InputError(f"Conv(size={self.size}): images of {height} x {width} have no places that far apart.")
         return before.weighted(self._average, self.w_var, self.b_var)
 
     def _average(self, S: Tensor, form: str) -> Tensor:
@@ -94,6 +88,7 @@ class Conv:
         return total / self.size
 
 
+@register_part
 @dataclass(frozen=True)
 class Activation:
     """An activation of `NNGP`, by name or as a smooth function; `slope` is that of "leaky_relu"."""
@@ -103,11 +98,13 @@ class Activation:
 
     def __post_init__(self) -> None:
         checked_activation(self.activation, "Activation")
+        SLOPE.check("slope", self.slope, False)
 
     def __call__(self, before: Covariances) -> Covariances:
         return before.activated(known(self.activation, self.slope))
 
 
+@register_part
 @dataclass(frozen=True)
 class AveragePool:
     """Means over squares of `size` x `size` places."""
@@ -134,6 +131,7 @@ class AveragePool:
         return S.reshape(*S.shape[:lead], *parts).mean(dim=[lead + k for k in (1, 3, 5, 7)])
 
 
+@register_part
 @dataclass(frozen=True)
 class Flatten:
     """From images to rows: the layer after it sees all places."""
@@ -148,6 +146,7 @@ class Flatten:
         return S.flatten(-4, -3).flatten(-2).diagonal(dim1=-2, dim2=-1).mean(-1)
 
 
+@register_part
 @dataclass(frozen=True)
 class Residual:
     """What comes in, added to what the layers make of it."""
@@ -155,145 +154,28 @@ class Residual:
     layers: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "layers", _checked(self.layers, "Residual"))
+        object.__setattr__(self, "layers", checked_layers(self.layers, "Residual"))
 
     def __call__(self, before: Covariances) -> Covariances:
-        return before + _through(self.layers, before)
+        return before + through(self.layers, before)
 
 
-IMAGE = Rule(
-    lambda shape: isinstance(shape, tuple | list),
-    lambda shape: len(shape) == 3 and all(is_integer(size) and size >= 1 for size in shape),
-    "channels, height and width: three integers >= 1",
-)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LayerKernel(Kernel):
-    r"""The kernel of an infinitely wide network of these layers: tangent kernel, or covariance with `tangent` false.
-
-    .. math:: S' = b + w\, \bar S, \quad T' = S' + w\, \bar T \quad \text{(Dense, Conv)}, \qquad
-        S' = F(S), \quad T' = F'(S)\, T \quad \text{(Activation)},
-
-    where the bar is the mean over the places that a filter sees. Rows are images of `shape` (channels, height, width),
-    or rows as they are where `shape` is None. Covariances of all pairs of places are needed where the network pools,
-    n m (H W)^2 numbers in tiles, else of the same places only. It is evaluated in float64, tile by tile.
-
-    Parameters
-    ----------
-    layers : sequence of layers
-        `Dense`, `Conv`, `Activation`, `AveragePool`, `Flatten`, `Residual`; the last one Dense.
-    shape : tuple of int or None
-        Channels, height and width of an image.
-    tangent : bool
-        Whether all weights train (NTK), or only the last layer (NNGP).
-
-    References
-    ----------
-    Arora et al., *On exact computation with an infinitely wide neural net*, 2019; Novak et al., *Bayesian deep
-    convolutional networks with many channels are Gaussian processes*, 2019.
-
-    Examples
-    --------
-    >>> from mercer.kernels import NTK
-    >>> net = LayerKernel([Dense(), Activation("relu"), Dense()])
-    >>> X = torch.tensor([[1.0, 0.0], [0.0, 2.0]]).double()
-    >>> bool(torch.allclose(net(X), NTK(depth=1, w_var=2.0, b_var=0.1)(X)))
-    True
-    >>> image = LayerKernel([Conv(3), Activation(), AveragePool(2), Flatten(), Dense()], shape=(1, 4, 4))
-    >>> image(torch.ones(2, 16)).shape
-    torch.Size([2, 2])
-    """
-
-    layers: Any
-    shape: tuple[int, ...] | None = None
-    tangent: bool = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "layers", _checked(self.layers, "LayerKernel"))
-        FLAG.check("tangent", self.tangent, False)
-        if not isinstance(self.layers[-1], Dense):
-            raise InputError("LayerKernel: the last layer must be Dense(), which makes the output.")
-        if self.shape is not None:
-            IMAGE.check("shape", self.shape, True)
-            object.__setattr__(self, "shape", tuple(self.shape))
-
-    def of(self, pair: Pair) -> Any:
-        return pair.matrix(self._gram, self._diag)
-
-    @property
-    def properties(self) -> Properties:
-        return Properties(stationary=False)
-
-    @property
-    def _form(self) -> str:
-        if self.shape is None:
-            return FLAT
-        return PAIRS if self._after_pooling else SAME
-
-    @property
-    def _own(self) -> str:
-        """How each image is compared with itself: variances are what activations need."""
-        bent = any(isinstance(layer, Activation) for layer in self._after_pooling)
-        return self._form if bent or self.shape is None else SAME
-
-    @property
-    def _after_pooling(self) -> list[Any]:
-        """The first pooling layer and those after it."""
-        return list(dropwhile(lambda layer: not isinstance(layer, AveragePool), _all(self.layers)))
-
-    def _gram(self, pair: DensePair) -> Tensor:
-        x = self._images(pair.x)
-        z = x if pair.z is None else self._images(pair.z)
-        if x.shape[1:] != z.shape[1:]:
-            raise InputError(f"X has {x.shape[1]} columns but Z has {z.shape[1]}; both need the same features.")
-        side, like = self._side(x), vectors(pair.x)
-        strips: list[list[Tensor]] = []
-        for i, rows in enumerate(x.split(side)):
-            before = [strip[i].T for strip in strips] if pair.z is None else []
-            rest = z.split(side)[len(before) :]
-            strips.append([*before, *(self._found(rows, others) for others in rest)])
-        value = torch.cat([torch.cat(strip, 1) for strip in strips])
-        return (0.5 * (value + value.T) if pair.z is None else value).to(like.dtype)
-
-    def _diag(self, points: Points) -> Tensor:
-        x = self._images(points)
-        return torch.cat([self._found(row, row)[0] for row in x.split(1)]).to(vectors(points).dtype)
-
-    def _found(self, x: Tensor, z: Tensor) -> Tensor:
-        found = _through(self.layers, Covariances.of_images(x, z, self._form, self._own))
-        return found.tangent if self.tangent else found.cross
-
-    def _images(self, points: Points) -> Tensor:
-        x = vectors(points).to(torch.float64)
-        if self.shape is None:
-            return x
-        if x.shape[1] != math.prod(self.shape):
-            raise InputError(f"shape={self.shape} is of {math.prod(self.shape)} numbers, but rows have {x.shape[1]}.")
-        return x.reshape(len(x), *self.shape)
-
-    def _side(self, x: Tensor) -> int:
-        """Images of a tile."""
-        places = 1 if self.shape is None else math.prod(self.shape[1:])
-        each = places ** (2 if self._form == PAIRS else 1)
-        most = resolve_budget(None, x.device) // (8 * COPIES * COPIES)
-        return max(1, math.isqrt((min(most, CACHED) if x.device.type == "cpu" else most) // each))
-
-
-def _through(layers: Iterable[Layer], before: Covariances) -> Covariances:
+def through(layers: Iterable[Layer], before: Covariances) -> Covariances:
+    """The covariances after all of the layers."""
     for layer in layers:
         before = layer(before)
     return before
 
 
-def _all(layers: Iterable[Any]) -> Iterator[Any]:
+def all_layers(layers: Iterable[Any]) -> Iterator[Any]:
     """The layers and those inside of them."""
     for layer in layers:
         yield layer
-        yield from _all(getattr(layer, "layers", ()))
+        yield from all_layers(getattr(layer, "layers", ()))
 
 
-def _checked(layers: Any, owner: str) -> tuple[Any, ...]:
+def checked_layers(layers: Any, owner: str) -> tuple[Any, ...]:
+    """The layers as a tuple, or an error that names what is no layer."""
     known_layers = Dense, Conv, Activation, AveragePool, Flatten, Residual
     found = tuple(layers) if isinstance(layers, list | tuple) else (layers,)
     for layer in found:
