@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 from torch import Tensor
 
-from mercer.core.errors import MercerError
+from mercer.core.errors import MemoryBudgetError, MercerError
 from mercer.operators.placement import Placement
 from mercer.processes.exact import with_noise
 from mercer.processes.hyperparameters import Hyperparameters
+from mercer.processes.log_density import log_density
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.prior_matrix import PriorMatrix
@@ -19,7 +20,7 @@ from mercer.solvers.decompose import LinAlgError
 from mercer.solvers.factor import Factor, factorise
 
 
-class Evidence(Protocol):
+class Evidence(ABC):
     """A log marginal likelihood as a function of theta, for data and a kernel."""
 
     data: Observations
@@ -27,12 +28,22 @@ class Evidence(Protocol):
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and its gradient in theta; minus infinity and zeros where it cannot be computed."""
+        try:
+            value, gradient = self.evaluate(theta)
+        except MemoryBudgetError:
+            raise
+        except (MercerError, LinAlgError):
+            return -math.inf, np.zeros_like(theta)
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+            return -math.inf, np.zeros_like(theta)
+        return value, gradient
 
+    @abstractmethod
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The same, or an error that says why it cannot be computed."""
 
 
-class ExactEvidence:
+class ExactEvidence(Evidence):
     r"""The log marginal likelihood
 
     .. math:: \log p(y) = -\tfrac12 r^T A^{-1} r - \tfrac12 \log\det A - \tfrac n2 \log 2\pi,
@@ -64,15 +75,6 @@ class ExactEvidence:
         self.centring = Centring.of(mean, self.data.X, self.data.Y)
         self.prior = PriorMatrix(hyperparameters, self.data.X, place)
 
-    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        try:
-            value, gradient = self.evaluate(theta)
-        except (MercerError, LinAlgError):
-            return -math.inf, np.zeros_like(theta)
-        if not (math.isfinite(value) and np.isfinite(gradient).all()):
-            return -math.inf, np.zeros_like(theta)
-        return value, gradient
-
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         """The value and, where asked for, the gradient; an error where it cannot be computed."""
         hyper, K = self.hyperparameters, self.prior.at(theta)
@@ -89,7 +91,7 @@ class ExactEvidence:
         n, t = self.data.Y.shape
         solved = factor.solve(self.centring.right_hand_sides.to(factor.L))
         _, residuals, a = self.centring.fit(solved.to(self.centring.R))
-        return -0.5 * float((residuals * a).sum()) - 0.5 * t * (factor.log_det() + n * math.log(2.0 * math.pi)), a
+        return log_density(float((residuals * a).sum()), factor.log_det(), n, t), a
 
 
 def noise_alone(data: Observations, mean: Mean) -> float:

@@ -18,6 +18,7 @@ from mercer.operators.placement import Placement
 from mercer.processes.copies import copied
 from mercer.processes.dials import ALONE, EXACT_POSTERIOR_TOLERANCE, REFINEMENTS, SHOWN
 from mercer.processes.exact import covariance, covariance_factor
+from mercer.processes.log_density import log_density
 from mercer.processes.means import Centring, FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
@@ -143,7 +144,7 @@ class ExactPosterior(Posterior):
         n, t = self.data.Y.shape
         residuals = self.data.Y - self.mean_function(self.data.X).to(self.data.Y)
         fit = float((residuals * self.weights.to(residuals)).sum())
-        return -0.5 * fit - 0.5 * t * (self.factor.log_det() + n * math.log(2.0 * math.pi))
+        return log_density(fit, self.factor.log_det(), n, t)
 
     def explained(self, cross: Tensor) -> Tensor:
         """k(x, D) A^-1 k(D, x) for a few points, (m,), from k(X, D): a sum of squares."""

@@ -10,22 +10,22 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import MemoryBudgetError, MercerError
 from mercer.core.memory import resolve_budget
 from mercer.operators.placement import Placement
 from mercer.operators.pull_back import pull_back
 from mercer.processes.dials import GRADIENT_PROBES, TRAINING_TOLERANCE
+from mercer.processes.evidence import Evidence
 from mercer.processes.hyperparameters import Hyperparameters
+from mercer.processes.log_density import log_density
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.unit_noise import UnitNoise
-from mercer.solvers.decompose import LinAlgError
 from mercer.solvers.pcg import automatic_rank
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 from mercer.solvers.preconditioners import preconditioner_at
 
 
-class IterativeEvidence:
+class IterativeEvidence(Evidence):
     r"""The log marginal likelihood by conjugate gradients and stochastic Lanczos quadrature,
 
     .. math:: \log\det A = \log\det P + \operatorname{tr} \log(P^{-1/2} A P^{-1/2}), \qquad
@@ -86,18 +86,11 @@ class IterativeEvidence:
         self._fixed: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        try:
-            value, gradient = self.evaluate(theta)
-        except MemoryBudgetError:
-            raise
-        except (MercerError, LinAlgError):
-            if self.place.dtype == torch.float32:  # too coarse for so little noise beside so much signal
-                self.place = replace(self.place, dtype=torch.float64)
-                return self(theta)
-            return -math.inf, np.zeros_like(theta)
-        if not (math.isfinite(value) and np.isfinite(gradient).all()):
-            return -math.inf, np.zeros_like(theta)
-        return value, gradient
+        value, gradient = super().__call__(theta)
+        if value > -math.inf or self.place.dtype != torch.float32:
+            return value, gradient
+        self.place = replace(self.place, dtype=torch.float64)  # float32 is too coarse for so little noise
+        return self(theta)
 
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         """The value and, where asked for, the gradient; an error where it cannot be computed."""
@@ -112,7 +105,7 @@ class IterativeEvidence:
         solved = (system.s * found.solved).to(self.centring.R)
         _, residuals, a = self.centring.fit(solved[:, self.probes :])
         log_det = system.log_det(P, found.logs[: self.probes])
-        value = -0.5 * float((residuals * a).sum()) - 0.5 * t * (log_det + n * math.log(2.0 * math.pi))
+        value = log_density(float((residuals * a).sum()), log_det, n, t)
         if not gradient:
             return value, np.zeros_like(theta)
         u, w = solved[:, : self.probes], system.s * found.preconditioned[:, : self.probes]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import torch
@@ -20,6 +19,7 @@ from mercer.processes.dials import (
     SOLVER_SHARE,
     TRAINING_TOLERANCE,
 )
+from mercer.processes.log_density import log_density
 from mercer.processes.means import Centring, FittedMean, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import Posterior
@@ -138,7 +138,7 @@ class IterativePosterior(Posterior):
         found = system.krylov(P, P.root(normal, 1.0), TRAINING_TOLERANCE)
         residuals = self.data.Y - self.mean_function(self.data.X).to(self.data.Y)
         fit = float((residuals * self.weights.to(residuals)).sum())
-        return -0.5 * fit - 0.5 * t * (system.log_det(P, found.logs) + n * math.log(2.0 * math.pi))
+        return log_density(fit, system.log_det(P, found.logs), n, t)
 
     def extended(self, more: Observations) -> IterativePosterior:
         """The posterior given these data and `more`."""

@@ -10,16 +10,15 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import MercerError
 from mercer.kernels import Kernel
 from mercer.losses import Logistic, Multinomial
 from mercer.operators.placement import Placement
 from mercer.processes.curvature import Curvature, LogisticCurvature, SoftmaxCurvature
 from mercer.processes.dials import LAPLACE_STEPS, LAPLACE_TOLERANCE, MOST_HALVINGS, ROUGH_TOLERANCE
+from mercer.processes.evidence import Evidence
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.observations import Observations
 from mercer.processes.prior_matrix import PriorMatrix
-from mercer.solvers.decompose import LinAlgError
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +139,7 @@ def find_mode(K: Tensor, labels: Labels, start: Tensor | None = None) -> Mode:
     return Mode(a, f, curvature, value - 0.5 * curvature.log_det, residual, steps)
 
 
-class LaplaceEvidence:
+class LaplaceEvidence(Evidence):
     r"""Laplace's log marginal likelihood as a function of theta, with its exact gradient. With a and R at the mode
 
     .. math:: \frac{d \log q}{d K} = \tfrac12 \Bigl(\sum_c a_c a_c^T - \sum_c R_{cc} + \sum_c (u_c a_c^T
@@ -167,16 +166,6 @@ class LaplaceEvidence:
         self.place = place
         self._prior = PriorMatrix(hyperparameters, self.data.X, place)
         self._last: Tensor | None = None
-
-    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value and its gradient; minus infinity and zeros where it cannot be computed."""
-        try:
-            value, gradient = self.evaluate(theta)
-        except (MercerError, LinAlgError):
-            return -math.inf, np.zeros_like(theta)
-        if not (math.isfinite(value) and np.isfinite(gradient).all()):
-            return -math.inf, np.zeros_like(theta)
-        return value, gradient
 
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and its gradient; an error, or minus infinity without a mode, where it cannot be computed."""

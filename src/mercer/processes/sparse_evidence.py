@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,17 +10,19 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError, MemoryBudgetError, MercerError
+from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair, DiagonalPair
 from mercer.operators.placement import Placement
 from mercer.processes.dials import BLOCK_NUMBERS, INDEPENDENT
+from mercer.processes.evidence import Evidence
 from mercer.processes.hyperparameters import Hyperparameters
+from mercer.processes.log_density import log_density
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
 from mercer.processes.unit_noise import UnitNoise
-from mercer.solvers.decompose import LinAlgError, pinv
+from mercer.solvers.decompose import pinv
 from mercer.solvers.factor import cholesky, failure, independent_functions
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
 
@@ -102,7 +103,7 @@ def bound(sums: Sums, n: int, t: int) -> Tensor:
             "Use method='exact' or a larger noise."
         )
     log_det = 2.0 * L.diagonal().log().sum() + sums.log_noise
-    return -0.5 * fit - 0.5 * t * (log_det + n * math.log(2.0 * math.pi) + sums.missed)
+    return log_density(fit, log_det + sums.missed, n, t)
 
 
 def eliminated(sums: Sums) -> tuple[Tensor, Tensor, Tensor]:
@@ -122,7 +123,7 @@ def residuals_of(G: Tensor, t: int) -> Tensor:
     return torch.cat([torch.eye(t).to(G), -beta])
 
 
-class SparseEvidence:
+class SparseEvidence(Evidence):
     r"""Titsias' lower bound of the log marginal likelihood (SGPR), with its exact gradient, in float64.
 
     The inducing points Z are rows of the data, chosen once by randomly pivoted Cholesky for the kernel at its start.
@@ -155,17 +156,6 @@ class SparseEvidence:
         start = hyperparameters.start
         kernel, noise = hyperparameters.kernel_at(start), hyperparameters.noise_at(start)
         self.Z = inducing_points(kernel, noise, self.data, place, n_landmarks, seed)
-
-    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        try:
-            value, gradient = self.evaluate(theta)
-        except MemoryBudgetError:
-            raise
-        except (MercerError, LinAlgError):
-            return -math.inf, np.zeros_like(theta)
-        if not (math.isfinite(value) and np.isfinite(gradient).all()):
-            return -math.inf, np.zeros_like(theta)
-        return value, gradient
 
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         """The value and, where asked for, the gradient; an error where it cannot be computed."""

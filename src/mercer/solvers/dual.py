@@ -15,6 +15,7 @@ from mercer.solvers.dials import FASTER, FIRST, INNER, LAST, PATIENCE, SLOPE, ST
 from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.objective import Objective, Span
 from mercer.solvers.smo import smo
+from mercer.solvers.system import check_count, check_tol
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,8 @@ class Dual:
     callback: Callable[[int, float], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < 1:
-            raise InputError(f"Dual(tol={self.tol}): must be a number > 0 and < 1.")
-        if self.max_iter < 1:
-            raise InputError(f"Dual(max_iter={self.max_iter}): must be at least 1.")
+        check_tol("Dual", self.tol)
+        check_count("Dual", "max_iter", self.max_iter)
 
     def solve(
         self,

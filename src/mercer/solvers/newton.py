@@ -11,10 +11,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from mercer.core.errors import InputError
 from mercer.core.results import Solution
 from mercer.solvers.dials import FORCING, NEWTON_ROUNDING, SLOW
 from mercer.solvers.objective import Objective, Span, Step, Terms
+from mercer.solvers.system import check_count, check_tol
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +70,8 @@ class Newton:
     keep_interrupted: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < 1:
-            raise InputError(f"Newton(tol={self.tol}): must be a number > 0 and < 1.")
-        if self.max_iter < 1:
-            raise InputError(f"Newton(max_iter={self.max_iter}): must be at least 1.")
+        check_tol("Newton", self.tol)
+        check_count("Newton", "max_iter", self.max_iter)
 
     def solve(
         self,
