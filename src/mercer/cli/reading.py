@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mercer.cli.tables import TEXT_FORMATS, array_names, format_of, is_index, read_arrays
+from mercer.cli.tables import TEXT_FORMATS, array_names, checked_format, is_index, read_arrays
 from mercer.core.errors import InputError
 from mercer.data.table import Table
 from mercer.data.texts import GAP_WORDS, as_number, decimal_mark, read_each
@@ -57,13 +57,7 @@ def read_file(path: Path, form: Format | None = None) -> Read:
     form = form or Format()
     if path == STDIN:
         return read_text(sys.stdin.buffer.read(), "standard input", form)
-    kind = format_of(path)
-    if not path.exists():
-        raise InputError(f"There is no file {path}.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the data file in it.")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty.")
+    kind = checked_format(path)
     if kind in TEXT_FORMATS:
         return read_text(_bytes(path), str(path), form, "\t" if ".tsv" in path.suffixes else None)
     columns, features, left_out = read_arrays(path)

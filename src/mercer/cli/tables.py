@@ -56,6 +56,12 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """The table in a CSV, Parquet or npz file; the error says what is wrong with a file that cannot be read."""
+    kind = checked_format(path)
+    return _read_npz(path) if kind == "npz" else _read_arrow(path, kind)
+
+
+def checked_format(path: Path) -> str:
+    """The format of a file that is there and not empty."""
     kind = format_of(path)
     if not path.exists():
         raise InputError(f"There is no file {path}.")
@@ -63,7 +69,7 @@ def read_table(path: Path) -> Table:
         raise InputError(f"{path} is a folder; give the data file in it.")
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
-    return _read_npz(path) if kind == "npz" else _read_arrow(path, kind)
+    return kind
 
 
 def read_arrays(path: Path) -> tuple[Mapping[str, Any], tuple[str, ...], Mapping[str, str]]:
