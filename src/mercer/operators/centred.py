@@ -58,7 +58,7 @@ class Centred(Operator):
         self.shape, self.dtype, self.device = op.shape, op.dtype, op.device
         self.notes, self.like, self.memory_budget, self.given = op.notes, op.like, op.memory_budget, op.given
 
-    @property
+    @cached_property
     def lift(self) -> Lift:
         """The direction that is no part of what is centred."""
         v = self.v.double()

@@ -67,7 +67,7 @@ class RidgeSystem:
         level = 0.0 if self.singular else float(torch.as_tensor(self.plain.diag()).double().mean())
         return Centred(self.plain, self._roots, level)
 
-    @property
+    @cached_property
     def _roots(self) -> Tensor:
         return self.scale.expand(len(self.data), 1)[:, 0]
 
@@ -80,7 +80,7 @@ class RidgeSystem:
         """y, with an intercept less its mean."""
         return self._mean_and_rest[1]
 
-    @property
+    @cached_property
     def rhs(self) -> Tensor:
         """S y, with an intercept P S y."""
         return self.scale * self.targets
