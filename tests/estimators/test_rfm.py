@@ -14,7 +14,7 @@ from mercer import KernelRidge, RFMClassifier, RFMRegressor
 from mercer.core.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.estimators.rfm import fit as fitting
 from mercer.features.dials import STEP_RIDGE
-from mercer.features.gradients import gradient_products, values_and_slopes
+from mercer.features.gradients import gradient_products, metric_of, values_and_slopes
 from mercer.features.lens import Lens
 from mercer.features.recursive import rounds
 from mercer.kernels import ExponentialPower, Gaussian, Laplace, Matern
@@ -26,7 +26,10 @@ Y = np.sin(2.0 * X[:, 0]) + X[:, 0] * X[:, 1]
 QUICK = {"max_iter": 2, "n_folds": 2}
 
 
-@pytest.mark.parametrize("kernel", [Laplace(2.0), Gaussian(1.5), ExponentialPower(2.0, 1.4), Matern(1.5)], ids=repr)
+KERNELS = [Laplace(2.0), Laplace(2.0, metric="l1"), Gaussian(1.5), ExponentialPower(2.0, 1.4), Matern(1.5)]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_gradient_products_are_those_of_autograd(kernel) -> None:
     z = torch.from_numpy(X[:30])
     coef = torch.from_numpy(RNG.normal(size=(30, 2)))
@@ -38,9 +41,11 @@ def test_gradient_products_are_those_of_autograd(kernel) -> None:
         expected += (weights / weights.sum() * g.T) @ g
     values, slopes = values_and_slopes(kernel, z)
     torch.testing.assert_close(values, kernel(z))
-    found = gradient_products(slopes, z, coef, weights, diagonal=False)
+    metric = metric_of(kernel)
+    found = gradient_products(slopes, z, coef, weights, diagonal=False, metric=metric)
     torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(gradient_products(slopes, z, coef, weights, diagonal=True), expected.diagonal())
+    diagonal = gradient_products(slopes, z, coef, weights, diagonal=True, metric=metric)
+    torch.testing.assert_close(diagonal, expected.diagonal())
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
@@ -56,6 +61,17 @@ def test_each_round_takes_the_gradients_of_the_fit_before_it(diagonal: bool) -> 
         M = g.T @ g / 40
         M = M / M.diagonal().max()
         torch.testing.assert_close(after.lens.matrix, M.diagonal() if diagonal else M, rtol=1e-6, atol=1e-8)
+
+
+def test_kernels_of_the_l1_distance_weigh_columns_alone() -> None:
+    target = np.abs(X[:, 0]) + np.abs(X[:, 1])
+    model = RFMRegressor("laplace_l1", **QUICK).fit(X, target)
+    assert model.agop_.shape == (5,)
+    assert set(np.argsort(-model.feature_importances_)[:2]) == {0, 1}
+    whole = RFMRegressor("laplace", **QUICK).fit(X, target)
+    assert model.error_ < whole.error_
+    with pytest.raises(InputError, match="weights of columns alone"):
+        RFMRegressor("laplace_l1", matrix="full").fit(X, target)
 
 
 def test_a_flat_function_teaches_nothing() -> None:

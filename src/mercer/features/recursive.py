@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from mercer.features.dials import STEP_RIDGE
-from mercer.features.gradients import gradient_products, values_and_slopes, values_at
+from mercer.features.gradients import gradient_products, metric_of, values_and_slopes, values_at
 from mercer.features.lens import Lens
 from mercer.kernels import Kernel
 from mercer.solvers.factor import factorise
@@ -60,7 +60,7 @@ def rounds(
         if number == count:
             return
         coef = found.coefficients(targets, STEP_RIDGE * float(values[0, 0]))
-        products = gradient_products(slopes, seen, coef, weights, diagonal=diagonal)
+        products = gradient_products(slopes, seen, coef, weights, diagonal=diagonal, metric=metric_of(kernel))
         matrix = _through(lens.root, products)
         if not float((matrix if diagonal else matrix.diagonal()).max()) > 0.0:
             return

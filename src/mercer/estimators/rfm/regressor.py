@@ -35,8 +35,9 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     Parameters
     ----------
     kernel : Kernel, str or callable
-        "auto" compares Laplace and Gaussian kernels. "laplace", "gaussian", "exponential_power" or a kernel of these
-        classes; a length scale that is a number is in units of the columns' standard deviations.
+        "auto" compares Laplace and Gaussian kernels. "laplace", "laplace_l1", "gaussian", "exponential_power" or a
+        kernel of these classes; with the l1 distance M is diagonal. A length scale that is a number is in units of the
+        columns' standard deviations.
     alpha : float, array-like of shape (t,), or str
         Ridge of the regression, a number > 0, or "auto" to choose it.
     matrix : str

@@ -22,7 +22,10 @@ from mercer.selection.rows import Rows
 ROUGH = (1e-3, 3e-2)
 """Ridges of the first look at all candidates, for a kernel of size one."""
 
-RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+RIDGES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+BY_COLUMNS = 64
+"""Of more columns, kernels of the l1 distance are not compared with others: each column takes n^2 numbers a round."""
 
 FIRST_FOLDS, FINALISTS = 2, 2
 """Candidates are compared on some folds, the best of them on all."""
@@ -140,9 +143,13 @@ def _tried(
 def _machines(settings: RFMSettings, rows: Rows) -> list[Machine]:
     lens = Lens.of(rows.X.values, rows.weights)
     seen = Points(lens.rows(rows.X.values))
-    kernels = [_scaled(candidate, seen, rows.weights, settings.seed) for candidate in settings.candidates]
-    kinds = settings.diagonals if rows.X.values.shape[1] > 1 else (True,)
-    return [Machine(kernel, diagonal) for kernel in kernels for diagonal in kinds]
+    columns = rows.X.values.shape[1]
+    few = [candidate for candidate in settings.candidates if columns <= BY_COLUMNS or not candidate.by_columns]
+    compared = few or settings.candidates
+    kernels = [_scaled(candidate, seen, rows.weights, settings.seed) for candidate in compared]
+    kinds = settings.diagonals if columns > 1 else (True,)
+    pairs = zip(kernels, compared, strict=True)
+    return [Machine(kernel, kind) for kernel, each in pairs for kind in kinds if kind or not each.by_columns]
 
 
 def _scaled(candidate: Candidate, seen: Points, weights: Tensor, seed: int) -> Kernel:
