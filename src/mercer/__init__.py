@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RandomNetworkFeatures,
         TaylorFeatures,
     )
+    from mercer.features.project import project
     from mercer.functions import RKHSFunction
     from mercer.loading import load
     from mercer.operators import gram
@@ -45,6 +46,7 @@ _HOMES = {
     "TaylorFeatures": "mercer.estimators.transformers",
     "gram": "mercer.operators",
     "load": "mercer.loading",
+    "project": "mercer.features.project",
     "tabular": "mercer.estimators.tabular",
 }
 _ROOMS = ("engines", "kernels", "losses", "neural", "rows", "stats", "testing", "theory")
@@ -72,6 +74,7 @@ __all__ = [
     "load",
     "losses",
     "neural",
+    "project",
     "rows",
     "stats",
     "tabular",

@@ -812,3 +812,26 @@ def test_tune_says_which_length_scales_move():
     each = GaussianProcessRegressor(1.0 * Gaussian(2.0), tune="ard").fit(X, y).kernel_.kernel.length_scale
     assert each[1] > 10 * each[0]
     assert isinstance(GaussianProcessRegressor(1.0 * Gaussian(2.0)).fit(X, y).kernel_.kernel.length_scale, float)
+
+
+@pytest.mark.parametrize("mean", ["zero", "constant", "linear"])
+def test_the_influence_of_a_row_is_how_far_the_prediction_moves_with_its_label(mean):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(15, 2)), rng.normal(size=(3, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=15)
+    made = GaussianProcessRegressor(2.0 * Gaussian(1.5), mean=mean, noise=0.05, tune=False)
+    model = clone(made).fit(X, y)
+    found = model.influential(new, k=15)
+    for row in range(15):
+        moved = y.copy()
+        moved[row] += 1.0
+        change = clone(made).fit(X, moved).predict(new) - model.predict(new)
+        np.testing.assert_allclose(found.weights[found.rows == row], change, atol=1e-9)
+    np.testing.assert_array_equal(found.labels, y[found.rows])
+
+
+def test_the_mean_is_a_function_of_the_rkhs_plus_the_mean_function():
+    X = np.linspace(0, 5, 20).reshape(-1, 1)
+    model = GaussianProcessRegressor("matern52", mean="zero").fit(X, 3.0 * np.sin(X[:, 0]))
+    new = np.array([[0.3], [7.0]])
+    np.testing.assert_allclose(model.function_(new), model.predict(new), atol=1e-8)

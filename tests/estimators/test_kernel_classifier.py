@@ -366,3 +366,11 @@ def test_alpha_may_be_chosen_on_some_rows_and_the_minimum_is_that_of_all(options
     cold = KernelClassifier("gaussian", alpha=model.alpha_, **options).fit(X, y)
     assert model.objective_ == pytest.approx(cold.objective_, rel=1e-6)
     assert np.allclose(model.predict_proba(X), cold.predict_proba(X), atol=1e-3)
+
+
+def test_the_margin_of_separable_classes_is_half_their_distance_and_other_losses_have_none():
+    X, y = np.array([[0.0], [1.0], [4.0], [6.0]]), [0, 0, 1, 1]
+    model = KernelClassifier(Linear(), loss="hinge", alpha=1e-5).fit(X, y)
+    np.testing.assert_allclose(model.margin_, 1.5, rtol=1e-3)
+    with pytest.raises(AttributeError, match="hinge"):
+        _ = KernelClassifier(Linear(), alpha=1.0).fit(X, y).margin_

@@ -390,3 +390,26 @@ def test_a_pre_image_set_after_fit_is_checked():
 def test_pre_images_need_as_many_columns_as_components():
     with pytest.raises(InputError, match="X has 3 columns but there are 2 components"):
         KernelPCA(2).fit(X).inverse_transform(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("kernel", [Gaussian(1.2), Linear()], ids=repr)
+def test_the_reconstruction_error_is_the_squared_distance_in_the_rkhs_from_the_components(kernel, center):
+    rng = np.random.default_rng(3)
+    X, new = rng.normal(size=(20, 3)), rng.normal(size=(6, 3))
+    model = KernelPCA(n_components=2, kernel=kernel, center=center).fit(X)
+    both = np.concatenate([X, new])
+    K = kernel(both)
+    P = np.eye(26)
+    if center:
+        P -= np.concatenate([np.full((20, 26), 1 / 20), np.zeros((6, 26))])
+    squares = np.diag(P.T @ K @ P)[20:]
+    expected = squares - np.square(model.transform(new)).sum(1)
+    np.testing.assert_allclose(model.reconstruction_error(new), expected, atol=1e-10)
+
+
+def test_all_components_reconstruct_the_training_rows_and_landmarks_do_nearly():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    assert KernelPCA(kernel="gaussian", n_components=None).fit(X).reconstruction_error(X).max() < 1e-7
+    few = KernelPCA(20, kernel="gaussian", n_landmarks=30, random_state=0).fit(X)
+    assert few.reconstruction_error(X).mean() < 0.02

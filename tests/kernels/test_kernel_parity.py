@@ -12,7 +12,9 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
 
 from mercer.kernels import (
+    ChiSquared,
     Constant,
+    Cosine,
     ExponentialPower,
     Gaussian,
     InverseMultiquadric,
@@ -42,6 +44,7 @@ def equal(a, b):
         (Gaussian.from_gamma(0.3), lambda A, B: pairwise.rbf_kernel(A, B, gamma=0.3)),
         (Laplace(2.0, metric="l1"), lambda A, B: pairwise.laplacian_kernel(A, B, gamma=0.5)),
         (Linear(), pairwise.linear_kernel),
+        (Cosine(), pairwise.cosine_similarity),
         (
             Polynomial(3, scale=0.7, offset=1.5),
             lambda A, B: pairwise.polynomial_kernel(A, B, degree=3, gamma=0.7, coef0=1.5),
@@ -56,6 +59,18 @@ def equal(a, b):
 def test_gram_matrices_equal_scikit_learns_pairwise_kernels(kernel, reference):
     equal(kernel(X, Z), reference(X, Z))
     equal(kernel(X), reference(X, X))
+
+
+def test_the_chi_squared_kernel_of_histograms_is_scikit_learns_also_where_bins_are_empty():
+    A, B = np.where(np.abs(X) < 0.5, 0.0, np.abs(X)), np.where(np.abs(Z) < 0.5, 0.0, np.abs(Z))
+    A[3] = B[2] = 0.0
+    equal(ChiSquared(0.4)(A, B), pairwise.chi2_kernel(A, B, gamma=0.4))
+    equal(ChiSquared(0.4)(A), pairwise.chi2_kernel(A, gamma=0.4))
+
+
+def test_the_cosine_of_rows_of_any_length_is_the_same_and_that_of_zeros_is_zero():
+    equal(Cosine()(1e200 * X, 1e-200 * Z), pairwise.cosine_similarity(X, Z))
+    assert not Cosine()(np.zeros((1, 4)), Z).any()
 
 
 @pytest.mark.parametrize(

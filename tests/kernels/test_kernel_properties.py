@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+from mercer import RKHSFunction
 from mercer.kernels import (
     AllSubsets,
     Brownian,
     Categorical,
+    ChiSquared,
     Constant,
+    Cosine,
     ExponentialPower,
     FeatureMap,
     Gaussian,
@@ -57,6 +60,8 @@ TABLE = [
     (Constant(2.0), yes, no, no, yes, math.inf, yes, no, no),
     (Brownian(), no, None, no, no, None, no, None, no),
     (Categorical(3), no, None, None, yes, None, None, None, yes),
+    (Cosine(), no, no, no, yes, None, no, no, None),
+    (ChiSquared(), no, None, None, yes, None, None, no, yes),
     (WhiteNoise(2.0), None, None, None, yes, 0.0, no, None, no),
     (FeatureMap(abs), None, no, no, None, None, None, None, None),
     (Spectrum(), no, None, None, yes, None, None, None, no),
@@ -170,3 +175,48 @@ def test_a_characteristic_kernel_tells_apart_what_a_polynomial_cannot():
     for kernel in (Gaussian(), Laplace(), Matern(), InverseMultiquadric(), RationalQuadratic()):
         assert kernel.characteristic
         assert squared_distance_of_means(kernel, x, p, q) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [(Laplace(), 0), (Matern(1.5), 1), (Matern(2.0), 1), (Matern(2.5), 2), (Gaussian(), math.inf)],
+)
+def test_paths_of_a_matern_process_have_fewer_derivatives_than_its_order(kernel, expected):
+    assert kernel.path_smoothness == expected
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [(Gaussian(), True), (Laplace(), True), (Gaussian() + 1.0, True), (Linear(), False), (Gaussian() * Linear(), None)],
+)
+def test_bounded_characteristic_kernels_of_differences_metrize_weak_convergence(kernel, expected):
+    assert kernel.metrizes_weak_convergence is expected
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (Linear(), 3),
+        (Linear(1.0), 4),
+        (Linear() + 2.0 * Linear(), 3),
+        (Polynomial(2, offset=1.0), 10),
+        (Polynomial(2, offset=0.0), 6),
+        (AllSubsets(), 8),
+        (Constant(), 1),
+        (Gaussian(), math.inf),
+        (Brownian(), None),
+    ],
+)
+def test_the_dimension_is_the_number_of_independent_functions(kernel, expected):
+    assert kernel.dimension(3) == expected
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.7), Linear(), Polynomial(2), Matern(1.5) + 3.0 * Linear()], ids=repr)
+def test_the_distance_of_features_is_the_norm_of_the_difference_of_sections(kernel):
+    rng = np.random.default_rng(1)
+    X, Z = rng.normal(size=(5, 2)), rng.normal(size=(4, 2))
+    expected = [[RKHSFunction(kernel, [x, z], [1.0, -1.0]).norm() for z in Z] for x in X]
+    np.testing.assert_allclose(kernel.distance(X, Z), expected, rtol=1e-7)
+    assert not np.diag(kernel.distance(X)).any()
+    np.testing.assert_allclose(kernel.distance(X), kernel.distance(X, X), atol=1e-6)
+    assert isinstance(kernel.distance(torch.tensor(X), torch.tensor(Z)), torch.Tensor)

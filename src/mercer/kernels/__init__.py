@@ -5,7 +5,9 @@ from mercer.kernels.arc_cosine import ArcCosine
 from mercer.kernels.base import Kernel
 from mercer.kernels.brownian import Brownian
 from mercer.kernels.categorical import Categorical
+from mercer.kernels.chi_squared import ChiSquared
 from mercer.kernels.constant import Constant, WhiteNoise
+from mercer.kernels.cosine import Cosine
 from mercer.kernels.inner import AllSubsets, Linear, Polynomial
 from mercer.kernels.matern import Matern
 from mercer.kernels.median import resolve
@@ -30,7 +32,9 @@ __all__ = [
     "Brownian",
     "Callable",
     "Categorical",
+    "ChiSquared",
     "Constant",
+    "Cosine",
     "ExponentialPower",
     "FeatureMap",
     "FunctionScaled",

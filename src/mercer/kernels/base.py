@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, Warp, as_points, promote, restore
 from mercer.core.errors import InputError, InputTypeError, MercerError, NotTraceable
+from mercer.formula.maths import sqrt
 from mercer.formula.symbols import Program, Tape
 from mercer.kernels.pair import DensePair, DiagonalPair, Pair, SymbolicPair
 from mercer.kernels.parameters import AUTO, MEDIAN, Parameter
@@ -61,6 +62,17 @@ class Kernel:
         """What is known of the kernel: see `Properties`."""
         return Properties()
 
+    def dimension(self, n_columns: int) -> float | None:
+        """The dimension of the RKHS on rows of so many columns: a number, infinity, or None where it is not known.
+
+        >>> from mercer.kernels import Gaussian, Polynomial
+        >>> Polynomial(degree=2).dimension(3), Gaussian().dimension(3)
+        (10, inf)
+        """
+        from mercer.kernels.explicit import dimension
+
+        return dimension(self, n_columns)
+
     def spectral_measure(self, n_columns: int) -> SpectralMeasure:
         """The Fourier transform of a shift-invariant kernel, from which random features are drawn."""
         known = "is not shift-invariant" if self.properties.stationary is False else "has no known spectral measure"
@@ -90,6 +102,27 @@ class Kernel:
     def diag(self, X: Any) -> Any:
         """The diagonal k(x_i, x_i) of k(X), without the matrix."""
         return restore(self.on(DiagonalPair(self.points(X, "X"))), X)
+
+    def distance(self, X: Any, Z: Any = None) -> Any:
+        r"""Distances of the features of rows, :math:`\sqrt{k(x, x) - 2 k(x, z) + k(z, z)}`, of shape (n, m).
+
+        Digits cancel where points are close: a distance below 1e-8 of the size of the features is rounding.
+
+        >>> from mercer.kernels import Linear
+        >>> Linear().distance([[0.0, 0.0]], [[3.0, 4.0]])
+        array([[5.]])
+        """
+        torch_in = next((A for A in (X, Z) if isinstance(A, Tensor)), None)
+        x = self.points(X, "X")
+        z = None if Z is None else self.points(Z, "Z")
+        if z is not None:
+            x, z = _matched(x, z, None if torch_in is None else torch_in.device)
+        left = self.on(DiagonalPair(x))
+        right = left if z is None else self.on(DiagonalPair(z))
+        squares = left.unsqueeze(1) + right - 2.0 * self.on(DensePair(x, z))
+        if z is None:
+            squares = squares.masked_fill(torch.eye(len(squares), dtype=torch.bool, device=squares.device), 0.0)
+        return restore(sqrt(squares.clamp(min=0.0)), torch_in)
 
     def on(self, pair: DensePair | DiagonalPair) -> Tensor:
         """The formula on a pair as a full tensor, in the dtype and on the device of its rows."""
@@ -260,7 +293,7 @@ class Kernel:
         return f"({self!r})" if self.precedence <= precedence else repr(self)
 
     def __getattr__(self, name: str) -> Any:
-        if name in Properties.__dataclass_fields__:
+        if not name.startswith("_") and hasattr(Properties, name):
             return getattr(self.properties, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 

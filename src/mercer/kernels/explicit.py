@@ -20,6 +20,8 @@ from mercer.kernels.pair import Pair, row_values, vectors
 
 LOOKED_AT = 2
 """Rows that the features are counted on."""
+MOST_COUNTED = 2000
+"""Features up to which the dimension of their space is counted."""
 
 
 class NoFeatures(NotTraceable):
@@ -208,6 +210,20 @@ class ExplicitFeatures:
     def to_arrays(self) -> dict[str, Tensor]:
         """What the kernel does not say."""
         return {} if self.shift is None else {"shift": self.shift}
+
+
+def dimension(kernel: Kernel, n_columns: int) -> float | None:
+    """The number of independent features of a kernel of rows, infinite where its functions are dense in some space."""
+    facts = kernel.properties
+    if facts.characteristic or facts.universal:
+        return math.inf
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.rand(MOST_COUNTED, n_columns, dtype=torch.float64, generator=generator) + 0.5
+    features = ExplicitFeatures.of(kernel, Points(rows), MOST_COUNTED)
+    if features is None:
+        return None
+    values = features(Points(rows[: features.n_features + 1]))
+    return int(torch.linalg.matrix_rank(values))
 
 
 def _features(kernel: Kernel, X: Points, most: int) -> Tensor:

@@ -36,6 +36,9 @@ class Properties:
     >>> from mercer.kernels import Gaussian, Linear
     >>> Gaussian().characteristic, Linear().characteristic, (Gaussian() + Linear()).bounded
     (True, False, False)
+    >>> from mercer.kernels import Matern
+    >>> Matern(2.5).path_smoothness, Matern(2.5).metrizes_weak_convergence, Linear().metrizes_weak_convergence
+    (2, True, False)
     """
 
     stationary: bool | None = None
@@ -46,6 +49,23 @@ class Properties:
     contains_constants: bool | None = None
     controls_convergence: bool | None = None
     is_normalised: bool | None = None
+
+    @property
+    def path_smoothness(self) -> float | None:
+        """How many times functions drawn from the process with this covariance are differentiable."""
+        if self.smoothness is None or self.smoothness <= 0:
+            return None
+        return self.smoothness if self.smoothness == ANALYTIC else math.ceil(self.smoothness) - 1
+
+    @property
+    def metrizes_weak_convergence(self) -> bool | None:
+        """The distance of mean embeddings goes to zero exactly where distributions converge weakly.
+
+        Simon-Gabriel, Barp, Schölkopf and Mackey, *Metrizing weak convergence with maximum mean discrepancies*, 2023.
+        """
+        if self.characteristic is False:
+            return False
+        return True if self.characteristic and self.bounded and self.stationary else None
 
 
 def of_sum(a: Properties, b: Properties) -> Properties:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels import Brownian, Categorical, Kernel, Spectrum, Subspace
+from mercer.kernels import Brownian, Categorical, ChiSquared, Kernel, Spectrum, Subspace
 
 
 def leaves(kernel: Kernel) -> Iterator[Kernel]:
@@ -43,7 +43,7 @@ def sample_for(kernel: Kernel, n: int, rng: np.random.Generator) -> Any:
     rows = rng.normal(size=(n, column_count(kernel)))
     if any(isinstance(leaf, Categorical) for leaf in leaves(kernel)):
         return np.abs(rows).round()
-    return np.abs(rows) if any(isinstance(leaf, Brownian) for leaf in leaves(kernel)) else rows
+    return np.abs(rows) if any(isinstance(leaf, Brownian | ChiSquared) for leaf in leaves(kernel)) else rows
 
 
 def _counts(kernel: Kernel) -> Iterator[tuple[int, bool]]:

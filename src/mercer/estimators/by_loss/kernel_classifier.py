@@ -207,6 +207,23 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         return RKHSFunction(self.kernel_, Points(self._fit.function.centres.values), self.dual_coef_)
 
     @property
+    def margin_(self) -> Any:
+        r"""The distance :math:`1 / \|f\|` of the hinge's margins from the boundary, in the RKHS; one for each class.
+
+        >>> from mercer.kernels import Linear
+        >>> model = KernelClassifier(Linear(), loss="hinge", alpha=1e-4).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> round(model.margin_, 3)
+        1.0
+        """
+        check_is_fitted(self)
+        loss = self._fit.plan.settings.losses[0].name
+        if loss != "hinge":
+            raise AttributeError(f'margin_ needs loss="hinge", but the fit used {loss!r}.')
+        norms = self.function_.norm()
+        with np.errstate(divide="ignore"):
+            return 1.0 / np.asarray(norms) if np.ndim(norms) else float(np.divide(1.0, norms))
+
+    @property
     def support_(self) -> np.ndarray:
         """The rows with a coefficient other than zero, for a loss with kinks and a coefficient for every row."""
         check_is_fitted(self)

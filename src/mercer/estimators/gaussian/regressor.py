@@ -20,6 +20,7 @@ from mercer.core.seeding import as_seed
 from mercer.data.given import Axes, Budget, ByName, Device, Mean, Noise, Order, Precision, Rows, Seed, Targets
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.influence import Influence, most_influential
 from mercer.estimators.common.parts import refuse_parts
 from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.renamed import renamed
@@ -35,6 +36,7 @@ from mercer.estimators.gaussian.report import process_report
 from mercer.estimators.gaussian.settings import ProcessSettings
 from mercer.estimators.gaussian.state import process_from_state, process_state
 from mercer.files.persistence import register
+from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.names import KernelLike
 from mercer.processes import LeaveOneOut, Maximum
@@ -42,6 +44,7 @@ from mercer.processes.calibration import IntervalCalibration
 from mercer.processes.components import terms_of
 from mercer.processes.dials import LEVELS
 from mercer.processes.joint import joint_samples
+from mercer.processes.label_weights import label_weights
 from mercer.processes.methods import METHODS
 from mercer.processes.pathwise import Functions, PosteriorFunctions
 from mercer.processes.posterior_kernel import PosteriorKernel, WhitenedCross
@@ -385,6 +388,26 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         shared = posterior.noise if noise is None else one_variance(noise)
         k = self.kernel_ if kernel is None else as_kernel(kernel).bind(posterior.data.X.names)
         return likelihood_of(plan, plan.method.posterior(k, shared, posterior.data, posterior.mean_function.mean))
+
+    @property
+    def function_(self) -> RKHSFunction:
+        """The posterior mean less the mean function, an element of the RKHS of `kernel_`."""
+        check_is_fitted(self)
+        posterior = self._fit.posterior
+        return RKHSFunction(self.kernel_, posterior.centres, self._fit.scaled(posterior.weights).detach().cpu().numpy())
+
+    def influential(self, X: Rows, k: int = 10) -> Influence:
+        """The `k` training rows behind each prediction: those whose observations count most in the mean.
+
+        >>> from mercer.kernels import Gaussian
+        >>> model = GaussianProcessRegressor(Gaussian(0.5), noise=0.01, tune=False)
+        >>> int(model.fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]).influential([[0.9]], k=1).rows[0, 0])
+        1
+        """
+        check_is_fitted(self)
+        posterior, rows = self._fit.exact("influential"), checked_rows(self, self.kernel_, X)
+        observed = self._fit.scaled(posterior.data.Y).cpu().numpy()
+        return most_influential(label_weights(posterior, rows).detach().cpu().numpy(), observed, k)
 
     def loo(self) -> LeaveOneOut:
         """Mean, deviation and log density of each training observation given all others, in closed form."""

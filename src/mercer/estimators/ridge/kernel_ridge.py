@@ -36,6 +36,7 @@ from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.common.available import available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
+from mercer.estimators.common.influence import Influence, most_influential
 from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.samples import (
     check_features,
@@ -53,7 +54,6 @@ from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.flow import values_at, with_flow
 from mercer.estimators.ridge.forecast import ridge_diagnostics, ridge_forecasters
 from mercer.estimators.ridge.full import solve_full
-from mercer.estimators.ridge.influence import Influence, most_influential
 from mercer.estimators.ridge.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.ridge.left_out import label_weights, with_left_out
 from mercer.estimators.ridge.plan import continued, rows_to_sample
@@ -356,14 +356,12 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
 
     def influential(self, X: Rows, k: int = 10) -> Influence:
         """The `k` training rows behind each prediction: those with the largest label weights."""
-        if not isinstance(k, int | np.integer) or k < 1:
-            raise InputError(f"influential(k={k!r}): k must be an integer >= 1.")
         weights = np.asarray(self.label_weights(X))
         if weights.ndim == 3:
             raise InputError("influential needs one alpha for all targets; see label_weights for one alpha per target.")
         sample = self._fit.all_rows("influential")
         labels = sample.targets.numpy()
-        return most_influential(weights, labels[:, 0] if sample.one_target else labels, int(k))
+        return most_influential(weights, labels[:, 0] if sample.one_target else labels, k)
 
     def diagnostics(self) -> Any:
         """The effective regularisation, degrees of freedom and spectrum of the fit: a `Diagnostics` for each target.

@@ -16,7 +16,7 @@ from mercer.core.rules import Rules, one_of
 from mercer.data.given import Alpha, Axes, Budget, Device, Landmarks, Rows, Seed, Targets
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
-from mercer.estimators.common.samples import checked_inputs
+from mercer.estimators.common.samples import checked_inputs, checked_rows
 from mercer.estimators.common.state import float_array, nothing_left
 from mercer.estimators.transformers.base import MapTransformer
 from mercer.estimators.transformers.components import PCAFit, PCASettings, find_components, pca_concerns, pca_lines
@@ -25,6 +25,7 @@ from mercer.estimators.transformers.principal import PRINCIPAL, principal_state,
 from mercer.estimators.transformers.report import map_report
 from mercer.estimators.transformers.state import begun, map_state
 from mercer.features import PrincipalSubspace
+from mercer.features.residual import squared_residuals
 from mercer.files.kinds import number
 from mercer.files.persistence import register
 from mercer.kernels.names import KernelLike
@@ -164,6 +165,24 @@ class KernelPCA(MapTransformer):
         check_coordinates(Y, self._fit.features)
         self._fit = self._fit.with_inverse(self.inverse_kernel, self.inverse_alpha)
         return restore(checked_values(self._fit.pre_images(Y, self.pre_image).to(Y), "Pre-images"), X)
+
+    def reconstruction_error(self, X: Rows) -> Any:
+        r"""The squared distances :math:`\|\varphi(x) - P \varphi(x)\|^2` of the rows of X from the components, (n,).
+
+        Large where a row is unlike the training rows: a score of novelty. For an isotropic Gaussian of rows seen
+        before it is near zero, for one far away near k(x, x) plus the squared length of the mean.
+
+        References: Hoffmann, *Kernel PCA for novelty detection*, 2007.
+
+        >>> model = KernelPCA(2, kernel="gaussian").fit([[0.0], [0.1], [0.2], [0.3]])
+        >>> near, far = model.reconstruction_error([[0.15], [9.0]])
+        >>> bool(near < 0.01 < far)
+        True
+        """
+        check_is_fitted(self)
+        rows = checked_rows(self, self.kernel_, X)
+        found = squared_residuals(self._fit.features, self._fit.mean_coef, rows)
+        return restore(checked_values(found, "Reconstruction errors"), X)
 
     @property
     def components_(self) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.core.errors import InputError
+
 
 @dataclass(frozen=True, eq=False)
 class Influence:
@@ -15,8 +17,7 @@ class Influence:
     Attributes
     ----------
     rows : (m, k) places of the training rows.
-    weights : array-like of shape (n,), or None
-        (m, k) label weights: how much the prediction moves when the label of that row moves by one.
+    weights : (m, k) label weights: how much the prediction moves when the label of that row moves by one.
     labels : (m, k) or (m, k, t) labels of those rows; weight times label is the row's share of the prediction.
     """
 
@@ -35,6 +36,8 @@ class Influence:
 
 def most_influential(label_weights: np.ndarray, labels: np.ndarray, k: int) -> Influence:
     """The `k` rows of largest absolute weight for each prediction; `label_weights` is (m, n)."""
-    k = min(k, label_weights.shape[1])
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"influential(k={k!r}): k must be an integer >= 1.")
+    k = min(int(k), label_weights.shape[1])
     order = np.argsort(-np.abs(label_weights), axis=1, kind="stable")[:, :k]
     return Influence(order, np.take_along_axis(label_weights, order, axis=1), labels[order])
