@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 import torch
 
+from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.kernels import Gaussian, InverseMultiquadric, Matern
+from mercer.kernels import Gaussian, InverseMultiquadric, Matern, RationalQuadratic
 from mercer.stats import KernelHerding, KernelThinning, SteinKernel, SteinThinning, control_functional, ksd, mmd
+from mercer.stats.stein_greedy import SteinRows
 
 RNG = np.random.default_rng(0)
 IMQ = InverseMultiquadric(1.0)
@@ -30,6 +32,21 @@ def test_stein_thinning_is_greedy(kernel):
     assert thinned.indices_.tolist() == chosen
     assert thinned.discrepancy_ == pytest.approx(ksd(X[chosen], minus, kernel=kernel))
     assert thinned.discrepancies_[3] == pytest.approx(ksd(X[chosen[:4]], minus, kernel=kernel))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [IMQ, InverseMultiquadric((1.0, 3.0)), Matern(2.5, 1.0), Gaussian((1.0, 2.0)), 2.0 * Gaussian(0.7),
+     Gaussian(2.0) + 3.0, RationalQuadratic(1.0, alpha=0.8), Gaussian((1.0, 2.0)) + 0.5 * IMQ],
+    ids=repr,
+)  # fmt: skip
+def test_rows_made_from_inner_products_are_those_of_the_kernel(kernel):
+    X, S = RNG.normal(size=(40, 2)) + 100.0, RNG.normal(size=(40, 2))
+    scored = Points(torch.from_numpy(np.hstack([X, S])))
+    cost = torch.ones(40, dtype=torch.float64)
+    SteinRows(SteinKernel(kernel), scored).add_to(cost, 7)
+    centred = np.hstack([X - 100.0, S])
+    assert cost.numpy() == pytest.approx(1.0 + 2.0 * SteinKernel(kernel)(centred)[7], rel=1e-9, abs=1e-9)
 
 
 def test_stein_thinning_reaches_the_published_discrepancies():

@@ -49,8 +49,9 @@ def conditional_independence_test(
     comes from the other rows. A regression is imperfect, and its mistakes are alike at rows close to each other, which
     looks like dependence. So resamples repeat the mistake: errors of X with random signs, which have nothing to do with
     Y, are regressed on Z like X was, and T is found again. That corrects what data splitting corrects in SplitKCI, with
-    all rows in the test. What remains is bias where both regressions are too smooth at the same places, such as where
-    X and Y both jump at some Z; where errors of both sides clearly depend on Z still, a warning says so.
+    all rows in the test. The regressions try smooth kernels, rough ones, and smooth ones within the leaves of trees, so
+    that X and Y may jump at the same Z. What remains is bias where both are wrong at the same places; where errors of
+    both sides clearly depend on Z still, a warning says so.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def conditional_independence_test(
         Samples with one row for each observation; see `independence_test`.
     kernel_x, kernel_y, kernel_z : kernel or name, optional
         None for a Gaussian kernel of median width, with each column in units of its deviation. The regressions on Z try
-        several Gaussian and Laplace kernels, or only the one given.
+        several Gaussian and Laplace kernels and leaves of trees, or only the one given.
     n_resamples : int
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
         The seed; None is 0.
@@ -166,7 +167,7 @@ def _gram(s: Side) -> Tensor:
 def _left(s: Side, z: Side, given: Tensor | None) -> RegressedOut:
     C = features(s.kernels[0], s.points)
     plain = given is None and z.n_columns > 0
-    return regressed_out(C, gram_matrices_of_z(z.points) if plain else iter([_gram(z) if given is None else given]))
+    return regressed_out(C, gram_matrices_of_z(z.points, C) if plain else iter([_gram(z) if given is None else given]))
 
 
 def _form(N: Tensor, R: Tensor) -> float:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.kernels.pair import DiagonalPair
-from mercer.stats.base_formula import BaseFormula, at, base_formula
+from mercer.stats.base_formula import BaseFormula, base_formula
+from mercer.stats.shared_steps import SharedSteps
 from mercer.stats.sharing import SharedPair
 from mercer.stats.stein_kernel import NEAR, SteinKernel
 
@@ -26,70 +27,91 @@ def stein_greedy(
     `added` is a further cost of each row.
     """
     diagonal = kernel.on(DiagonalPair(scored.double())).double()
-    cost = diagonal.clone() if added is None else diagonal + added.to(diagonal)
-    plain = torch.zeros_like(diagonal)
-    row = SteinRows(kernel, scored)
+    first = diagonal if added is None else diagonal + added.to(diagonal)
+    cost = first.clone()
+    rows = SteinRows(kernel, scored)
     chosen: list[int] = []
     path: list[float] = []
     inside = 0.0
     for j in range(m):
         i = int(cost.argmin())
-        inside += float(diagonal[i]) + 2.0 * float(plain[i])
+        inside += float(diagonal[i]) + float(cost[i] - first[i])
         chosen.append(i)
         path.append(math.sqrt(max(inside, 0.0)) / (j + 1))
         if path[-1] <= target or j == m - 1:
             break
-        values = row(i)
-        plain += values
-        cost.add_(values, alpha=2.0)
+        rows.add_to(cost, i)
     return np.array(chosen), np.array(path)
 
 
 class SteinRows:
-    """Rows k_p(x_i, .) of one scored sample: each column is kept together, since sums over few columns are slow.
+    """Rows 2 k_p(x_i, .) of one scored sample. For a base that is a function of one distance, all inner products of a
+    row with the others are one small matrix product.
 
     >>> from mercer.kernels import InverseMultiquadric
     >>> scored = Points(torch.tensor([[0.0, 0.0], [1.0, -1.0]], dtype=torch.float64))
-    >>> SteinRows(SteinKernel(InverseMultiquadric(1.0)), scored)(0).round(decimals=4)[1]
-    tensor(-0.5303, dtype=torch.float64)
+    >>> cost = torch.zeros(2, dtype=torch.float64)
+    >>> SteinRows(SteinKernel(InverseMultiquadric(1.0)), scored).add_to(cost, 0)
+    >>> cost.round(decimals=4)
+    tensor([ 2.0000, -1.0607], dtype=torch.float64)
     """
 
     def __init__(self, kernel: SteinKernel, scored: Points) -> None:
-        values = scored.values
-        d = values.shape[1] // 2
+        d = scored.values.shape[1] // 2
         self.kernel, self.scored = kernel, scored
         self.formula: BaseFormula = base_formula(kernel.base, d)
         self.plain = len(self.formula.terms) == 1 and self.formula.terms[0].is_distance
         if self.plain:
-            weights = torch.tensor(self.formula.terms[0].weights, dtype=values.dtype, device=values.device)
-            self.parts = [(p[:, :d].T.contiguous(), p[:, d:].T.contiguous()) for p in values.split(AT_ONCE)]
-            self.weights, self.uniform = weights, float(weights[0]) if bool((weights == weights[0]).all()) else None
+            x, s = scored.values[:, :d], scored.values[:, d:]
+            w = torch.tensor(self.formula.terms[0].weights, dtype=x.dtype, device=x.device)
+            self.weights, self.x, self.s = w, x - x.mean(0), s
+            sides = [self.x, s, (self.x.square() @ w)[:, None], ((self.x * s) @ w)[:, None]]
+            self.uniform = float(w[0]) if bool((w == w[0]).all()) else None
+            if self.uniform is None:
+                sides.append((self.x.square() @ w.square())[:, None])
+            self.near = self.formula.has_roots
+            programs = [self.formula.value, self.formula.slopes[0], self.formula.seconds.get((0, 0))]
+            self.programs = SharedSteps([program for program in programs if program is not None])
+            self.parts = [part.T.contiguous() for part in torch.cat(sides, 1).split(AT_ONCE)]
 
-    def __call__(self, i: int) -> Tensor:
-        """One row."""
+    def add_to(self, cost: Tensor, i: int) -> None:
+        """Add a row, twice, to the cost of each."""
         if not self.plain:
             here = self.scored.take(slice(i, i + 1))
-            return SharedPair(here, self.scored, dtype=torch.float64).value(self.kernel)[0]
-        part, place = divmod(i, AT_ONCE)
-        x, s = (side[:, place : place + 1] for side in self.parts[part])
-        return torch.cat([self._values(*rows, x, s) for rows in self.parts])
+            cost.add_(SharedPair(here, self.scored, dtype=torch.float64).value(self.kernel)[0], alpha=2.0)
+            return
+        M, fixed = self._products(self.x[i], self.s[i])
+        start = 0
+        for part in self.parts:
+            self._add(cost[start : start + part.shape[1]], M @ part, fixed)
+            start += part.shape[1]
 
-    def _values(self, X: Tensor, S: Tensor, x: Tensor, s: Tensor) -> Tensor:
-        """k_p of one row (x, s), as columns, and some others."""
-        difference = X - x
-        if self.uniform is not None:
-            squared = difference.square().sum(0)
-            u, crossed = squared * self.uniform, squared * self.uniform**2
-            slant = (S - s).mul_(difference).sum(0).mul_(self.uniform)
+    def _products(self, x: Tensor, s: Tensor) -> tuple[Tensor, list[float]]:
+        """What gives s.S, u and (s - S).W(x - X) of one row, as a matrix for [X | S | X.WX | X.WS] and constants."""
+        w, d = self.weights, len(x)
+        M = x.new_zeros(3 if self.uniform is not None else 4, self.parts[0].shape[0])
+        M[0, d : 2 * d] = s
+        M[1, :d], M[1, 2 * d] = -2.0 * w * x, 1.0
+        M[2, :d], M[2, d : 2 * d], M[2, 2 * d + 1] = -w * s, -w * x, 1.0
+        fixed = [float(w @ x.square()), float(w @ (x * s)) + float(w.sum())]
+        if self.uniform is None:
+            M[3, :d], M[3, 2 * d + 2] = -2.0 * w.square() * x, 1.0
+            fixed.append(float(w.square() @ x.square()))
+        return M, fixed
+
+    def _add(self, cost: Tensor, products: Tensor, fixed: list[float]) -> None:
+        scores, u, slant = products[0], products[1].add_(fixed[0]).clamp_(min=0.0), products[2].add_(fixed[1])
+        if self.uniform is None:
+            crossed, scale = products[3].add_(fixed[2]).clamp_(min=0.0), 1.0
         else:
-            weighted = difference * self.weights.unsqueeze(1)
-            u, crossed = (difference * weighted).sum(0), weighted.square().sum(0)
-            slant = (S - s).mul_(weighted).sum(0)
-        if self.formula.has_roots:
+            crossed, scale = u, self.uniform
+        if self.near:
             u = u + NEAR
-        values = {self.formula.terms[0].statistic: u}
-        total = (s[:, 0] @ S) * at(self.formula.value, values)
-        total -= 2.0 * at(self.formula.slopes[0], values) * (slant + float(self.weights.sum()))
-        if (0, 0) in self.formula.seconds:
-            total -= 4.0 * at(self.formula.seconds[0, 0], values) * crossed
-        return total
+        found = self.programs({self.formula.terms[0].statistic: u})
+        for (size, value), factor, other in zip(
+            found, (2.0, -4.0, -8.0 * scale), (scores, slant, crossed), strict=False
+        ):
+            if value is None:
+                cost.add_(other, alpha=factor * size)
+            else:
+                cost.addcmul_(value, other, value=factor * size)
