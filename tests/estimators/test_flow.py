@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import mercer
 from mercer import KernelRidge
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Laplace, Linear
 from mercer.neural import gradient_flow
 from mercer.rows import ArrayRows
@@ -44,6 +44,67 @@ def test_the_flow_is_the_limit_of_small_steps(intercept, weights):
     w = np.ones(60) if weights is None else weights
     expected = flowed(KERNEL(X), KERNEL(NEW, X), y, w, 7.0, intercept)
     np.testing.assert_allclose(model.predict(NEW, t=7.0), expected, atol=2e-3)
+
+
+def descended(K, h, y, w, t, intercept):
+    """Small steps of gradient descent in the coefficients of rows that are repeated w times, t in all."""
+    rows = np.repeat(np.arange(len(y)), w.astype(int))
+    K, h, y = K[np.ix_(rows, rows)], h[:, rows], y[rows]
+    if intercept:
+        K, y_less = K - K.mean(0) - K.mean(1, keepdims=True) + K.mean(), y - y.mean()
+    else:
+        y_less = y
+    c, step = np.zeros(len(y)), t / 20_000
+    for _ in range(20_000):
+        c -= step * 2.0 / len(y) * K @ (K @ c - y_less)
+    c = c - c.mean() if intercept else c
+    plain = KERNEL(X)[np.ix_(rows, rows)]
+    return h @ c + (np.mean(y - plain @ c) if intercept else 0.0)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weights", [None, W])
+def test_the_flow_in_the_coefficients_is_the_limit_of_small_steps(intercept, weights):
+    solver = Flow(t=0.8, space="coefficients")
+    model = KernelRidge(KERNEL, solver=solver, fit_intercept=intercept).fit(X, y, weights)
+    w = np.ones(60) if weights is None else weights
+    expected = descended(KERNEL(X), KERNEL(NEW, X), y, w, 0.8, intercept)
+    np.testing.assert_allclose(model.predict(NEW), expected, atol=1e-3)
+    assert np.abs(model.predict(NEW, t=0.3) - expected).max() > 0.03
+
+
+def test_the_flow_in_the_coefficients_is_its_closed_form():
+    values, U = np.linalg.eigh(KERNEL(X))
+    expected = KERNEL(NEW, X) @ (U @ (-np.expm1(-2 * 3.0 * values**2 / 60) / values * (U.T @ y)))
+    model = KernelRidge(KERNEL, solver=Flow(t=3.0, space="coefficients"), fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(model.predict(NEW), expected, atol=1e-11)
+    flow = gradient_flow(KERNEL, X, y, space="coefficients")
+    np.testing.assert_allclose(flow.predict(NEW, 3.0), expected, atol=1e-11)
+    residual = U @ (np.exp(-2 * 3.0 * values**2 / 60) * (U.T @ y))
+    np.testing.assert_allclose(flow.residual(3.0), [residual @ residual / 60], rtol=1e-10)
+    assert model.equivalent_alpha_ == pytest.approx((60 / 6.0) ** 0.5)
+    for space in (3, "weights"):
+        with pytest.raises((InputError, InputTypeError), match="space="):
+            gradient_flow(KERNEL, X, y, space=space)
+        with pytest.raises((InputError, InputTypeError), match="space="):
+            Flow(space=space)
+
+
+@pytest.mark.parametrize("stop", ["gcv", "held_out"])
+def test_the_flow_in_the_coefficients_stops_in_time_and_is_saved(stop, tmp_path):
+    model = KernelRidge(KERNEL, solver=Flow(stop=stop, space="coefficients")).fit(X, y)
+    grid = rng.uniform(-1, 1, size=(300, 2))
+    truth = np.sin(3 * grid[:, 0]) + grid[:, 1]
+    errors = np.mean((model.predict(grid, t=model.stopping_time_.times[::5].tolist()) - truth) ** 2, axis=1)
+    stopped = np.mean((model.predict(grid) - truth) ** 2)
+    assert stopped < 1.3 * errors.min()
+    assert errors[0] > 5.0 * stopped
+    ridge = KernelRidge(KERNEL, alpha=model.equivalent_alpha_).fit(X, y)
+    assert np.mean((ridge.predict(grid) - model.predict(grid)) ** 2) < 0.05 * np.var(model.predict(grid))
+    model.save(tmp_path / "model")
+    again = mercer.load(tmp_path / "model")
+    np.testing.assert_allclose(again.predict(grid, t=2.0), model.predict(grid, t=2.0), atol=1e-12)
+    assert again.equivalent_alpha_ == model.equivalent_alpha_
 
 
 def test_the_flow_is_its_closed_form():

@@ -14,7 +14,7 @@ from mercer.core.errors import InputError
 from mercer.core.values import as_values
 from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.solvers.decompose import eigh
-from mercer.solvers.flow import checked_time, left_over, reached
+from mercer.solvers.flow import checked_time, left_over, power_of, reached
 
 NULL = 1e-12
 """Eigenvalues below this share of the largest are directions that never train, where time is infinite."""
@@ -26,7 +26,8 @@ class GradientFlow:
 
     .. math:: f_t(x) = f_0(x) - h(x)\, U\, \frac{1 - e^{-2 t \lambda / n}}{\lambda}\, U^\top (f_0 - y).
 
-    Modes of large eigenvalues train first. At infinite time it is ridgeless regression.
+    Modes of large eigenvalues train first. At infinite time it is ridgeless regression. Where the coefficients of
+    f = K c descend instead of f, the exponent has :math:`\lambda^2`.
 
     Attributes
     ----------
@@ -40,18 +41,19 @@ class GradientFlow:
     vectors: Tensor
     gaps: Tensor
     start: Any = None
+    space: str = "function"
 
     def predict(self, X: Any, t: float = math.inf) -> Any:
         """f_t at the rows of X."""
         h = torch.as_tensor(self.kernel(X, self.X)).to(self.vectors)
-        learned = reached(self.eigenvalues, self._rate(t), self._cutoff).unsqueeze(1)
+        learned = reached(self.eigenvalues, self._rate(t), self._cutoff, power_of(self.space)).unsqueeze(1)
         change = h @ (self.vectors @ (learned * (self.vectors.T @ self.gaps)))
         value = (0.0 if self.start is None else _values(self.start, X, change)) - change
         return restore(value.squeeze(1) if self.gaps.shape[1] == 1 else value, X)
 
     def residual(self, t: float) -> Tensor:
         """|f_t - y|^2 / n at the training rows, for each target."""
-        left = left_over(self.eigenvalues, self._rate(t), self._cutoff)
+        left = left_over(self.eigenvalues, self._rate(t), self._cutoff, power_of(self.space))
         return (left.unsqueeze(1) * (self.vectors.T @ self.gaps)).square().sum(0) / len(self.gaps)
 
     def _rate(self, t: float) -> float:
@@ -62,13 +64,16 @@ class GradientFlow:
         return NULL * float(self.eigenvalues[-1])
 
 
-def gradient_flow(kernel: Any, X: Any, y: Any, *, start: Any = None) -> GradientFlow:
+def gradient_flow(kernel: Any, X: Any, y: Any, *, start: Any = None, space: str = "function") -> GradientFlow:
     """Gradient flow from the function `start` (zero by default) to y with a kernel, such as an `EmpiricalNTK`.
+
+    `space` is what descends, the "function" or the "coefficients" c of f = start + K c.
 
     >>> flow = gradient_flow("gaussian", [[0.0], [1.0]], [1.0, -1.0])
     >>> flow.predict([[0.0], [1.0]], t=0.0), flow.predict([[0.0], [1.0]]).round(6)
     (array([0., 0.]), array([ 1., -1.]))
     """
+    power_of(space)
     found = resolve(as_kernel(kernel), X)
     gram = torch.as_tensor(found(X)).detach().to(torch.float64)
     targets = as_values(y, "y", 1, 2).to(gram.device)
@@ -77,7 +82,7 @@ def gradient_flow(kernel: Any, X: Any, y: Any, *, start: Any = None) -> Gradient
     targets = targets.reshape(len(gram), -1)
     gaps = -targets if start is None else _values(start, X, targets) - targets
     eigenvalues, vectors = eigh(gram)
-    return GradientFlow(found, X, eigenvalues.clamp(min=0.0), vectors, gaps, start)
+    return GradientFlow(found, X, eigenvalues.clamp(min=0.0), vectors, gaps, start, space)
 
 
 def _values(function: Any, X: Any, like: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
-from mercer.core.rules import Rule, is_number
+from mercer.core.rules import Rule, is_number, one_of
 from mercer.core.seeding import generator_from
 from mercer.operators.stored import Stored
 from mercer.solvers.dials import (
@@ -35,31 +35,47 @@ STOPS = ("auto", "held_out", "gcv")
 TIME = Rule(is_number, lambda t: t >= 0, "a number >= 0, a time")
 
 
+def power_of(space: Any) -> int:
+    """The power of K by which residuals fall where this descends."""
+    one_of(*SPACES).check("space", space, False)
+    return SPACES[space]
+
+
 def checked_time(t: Any) -> float:
     """A time that is not negative."""
     TIME.check("t", t, False)
     return float(t)
 
 
-def reached(eigenvalues: Tensor, rate: Tensor | float, cutoff: float) -> Tensor:
-    """(1 - exp(-rate l)) / l for eigenvalues l; those up to the cutoff are directions that never train: zero.
+SPACES = {"function": 1, "coefficients": 2}
+"""What descends, and the power of K by which residuals fall: of f itself K, of the coefficients c in f = K c K^2."""
+
+
+def reached(eigenvalues: Tensor, rate: Tensor | float, cutoff: float, power: int = 1) -> Tensor:
+    """(1 - exp(-rate l^power)) / l for eigenvalues l; those up to the cutoff are directions that never train: zero.
 
     >>> reached(torch.tensor([0.0, 2.0]).double(), math.inf, 1e-9)
     tensor([0.0000, 0.5000], dtype=torch.float64)
     """
     trained = eigenvalues > cutoff
     safe = torch.where(trained, eigenvalues, 1.0)
-    return torch.where(trained, -torch.expm1(-rate * safe) / safe, 0.0)
+    return torch.where(trained, -torch.expm1(-_powered(rate, safe, power)) / safe, 0.0)
 
 
-def left_over(eigenvalues: Tensor, rate: Tensor | float, cutoff: float) -> Tensor:
-    """exp(-rate l), the share of each mode that is not learned yet, and one where a direction never trains.
+def left_over(eigenvalues: Tensor, rate: Tensor | float, cutoff: float, power: int = 1) -> Tensor:
+    """exp(-rate l^power), the share of each mode that is not learned yet, and one where a direction never trains.
 
     >>> left_over(torch.tensor([0.0, 2.0]).double(), math.inf, 1e-9)
     tensor([1., 0.], dtype=torch.float64)
     """
     trained = eigenvalues > cutoff
-    return torch.where(trained, torch.exp(-rate * torch.where(trained, eigenvalues, 1.0)), 1.0)
+    return torch.where(trained, torch.exp(-_powered(rate, torch.where(trained, eigenvalues, 1.0), power)), 1.0)
+
+
+def _powered(rate: Tensor | float, eigenvalues: Tensor, power: int) -> Tensor:
+    for _ in range(power):
+        rate = rate * eigenvalues
+    return torch.as_tensor(rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +95,8 @@ class StoppingTime:
         error of generalised cross-validation, (T, k).
     held_out : int
         Rows held out, part after part.
+    power : int
+        That of K by which residuals fall, see `SPACES`.
     """
 
     t: Tensor
@@ -87,11 +105,12 @@ class StoppingTime:
     times: Tensor | None = None
     errors: Tensor | None = None
     held_out: int = 0
+    power: int = 1
 
     @property
     def equivalent_alpha(self) -> Tensor:
-        """W / (2 t), (k,): the ridge that acts much like stopping at t."""
-        return self.total_weight / (2.0 * self.t)
+        """W / (2 t), or its root for the coefficients, (k,): the ridge that acts much like stopping at t."""
+        return (self.total_weight / (2.0 * self.t)) ** (1.0 / self.power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +121,14 @@ class Flowing:
     rhs: Tensor
     scale: Tensor
     weight: float
+    power: int = 1
 
     @classmethod
-    def of(cls, A: System, B: Tensor, weight: float | None) -> Flowing:
+    def of(cls, A: System, B: Tensor, weight: float | None, power: int = 1) -> Flowing:
         """The flow for B (n,) or (n, t) on rows of that total weight, by default one each."""
         spectrum = Eigh().prepare(A)
         rhs, scale = near_one(right_hand_sides(B, len(spectrum.values)).to(spectrum.vectors.device))
-        return cls(spectrum, rhs, scale, float(len(rhs)) if weight is None else weight)
+        return cls(spectrum, rhs, scale, float(len(rhs)) if weight is None else weight, power)
 
     @cached_property
     def parts(self) -> Tensor:
@@ -121,15 +141,20 @@ class Flowing:
 
     def at(self, t: Tensor | float) -> Tensor:
         """The coefficients (n, k) at one time or one for each column."""
-        values = self.spectrum.values.unsqueeze(1)
-        part = reached(values, self.rate(t), self.spectrum.cutoff) * self.parts
-        return self.spectrum.vectors @ part * self.scale
+        return self.spectrum.vectors @ (self.reached(t) * self.parts) * self.scale
+
+    def reached(self, t: Tensor | float) -> Tensor:
+        """What the coefficients along each eigenvector are multiples of the right-hand sides by, (n, 1) or (n, k)."""
+        return reached(self.spectrum.values.unsqueeze(1), self.rate(t), self.spectrum.cutoff, self.power)
+
+    def left_over(self, t: Tensor | float) -> Tensor:
+        """The share of each mode that is not learned yet, (n, 1) or (n, k)."""
+        return left_over(self.spectrum.values.unsqueeze(1), self.rate(t), self.spectrum.cutoff, self.power)
 
     def residual(self, t: Tensor | float) -> float:
         """The backward error of the coefficients at a time."""
         value = self.at(t) / self.scale
-        left = left_over(self.spectrum.values.unsqueeze(1), self.rate(t), self.spectrum.cutoff)
-        aim = self.rhs - self.spectrum.vectors @ (left * self.parts)
+        aim = self.rhs - self.spectrum.vectors @ (self.left_over(t) * self.parts)
         return float(self.spectrum.error(value, aim, torch.zeros(value.shape[1]).to(value)).max())
 
     def times(self) -> Tensor:
@@ -137,8 +162,8 @@ class Flowing:
         largest, values = self.spectrum.largest, self.spectrum.values
         if not largest > 0:
             return values.new_ones(1)
-        kept = values[values > FLOW_SMALLEST * largest]
-        first, last = FLOW_FIRST / largest, FLOW_LAST / float(kept.min())
+        kept = values[values > FLOW_SMALLEST ** (1.0 / self.power) * largest]
+        first, last = FLOW_FIRST / largest**self.power, FLOW_LAST / float(kept.min()) ** self.power
         rates = torch.logspace(math.log10(first), math.log10(last), FLOW_TIMES, dtype=torch.float64)
         return (rates * self.weight / 2.0).to(values)
 
@@ -146,12 +171,12 @@ class Flowing:
         r"""The error of generalised cross-validation at each time, (T, k),
 
         .. math:: \frac{N \sum_i w_i r_i^2}{(N - \operatorname{tr} H)^2}, \qquad
-            N - \operatorname{tr} H = N - n + \sum_j e^{-2 t \lambda_j / W},
+            N - \operatorname{tr} H = N - n + \sum_j e^{-2 t \lambda_j^p / W},
 
         where with an intercept one more degree of freedom is used.
         """
         n, extra = len(self.rhs), max(0.0, self.weight - len(self.rhs))
-        left = left_over(self.spectrum.values.unsqueeze(1), self.rate(times), self.spectrum.cutoff)
+        left = self.left_over(times)
         free = left.sum(0) + extra - int(self.spectrum.lift is not None)
         error = (n + extra) * (left.square().T @ self.parts.square()) / free.square().unsqueeze(1)
         return torch.where((free > FLOW_SMALLEST * n).unsqueeze(1), error, math.inf)
@@ -168,14 +193,15 @@ class FlowSolution(Solution):
 @register("flow")
 @dataclass(frozen=True)
 class Flow:
-    r"""Follow gradient flow on the squared error in function space from zero, up to a time t,
+    r"""Follow gradient flow on the squared error from zero, up to a time t, in function space
 
     .. math:: \dot f = -\nabla \frac{1}{W} \sum_i w_i (f(x_i) - y_i)^2, \qquad
         f_t(x) = k(x)\, U\, \frac{1 - e^{-2 t \lambda / W}}{\lambda}\, U^\top y, \qquad W = \sum_i w_i,
 
     with eigenvalues :math:`\lambda` and eigenvectors U of K, in closed form. There is no ridge: directions of large
     eigenvalues are learned first, and stopping at t acts much like a ridge of W / (2 t). At infinite time it is the
-    interpolant of least norm.
+    interpolant of least norm. Descent in the coefficients c of f = K c instead has :math:`\lambda^2` in the exponent,
+    so that small eigenvalues wait longer, and acts like a ridge of :math:`\sqrt{W / (2 t)}`.
 
     Parameters
     ----------
@@ -189,6 +215,8 @@ class Flow:
         The number of parts that are held out.
     seed : int
         Of the parts.
+    space : str
+        What descends: the "function", or the "coefficients" (with an intercept those of the centred kernel).
 
     References
     ----------
@@ -209,6 +237,7 @@ class Flow:
     stop: str = "auto"
     folds: int = 5
     seed: int = 0
+    space: str = "function"
     total_weight: float | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -218,6 +247,7 @@ class Flow:
             raise InputError(f"Flow(stop={self.stop!r}): choose one of {', '.join(map(repr, STOPS))}.")
         if self.folds < 2:
             raise InputError(f"Flow(folds={self.folds!r}): give two parts at least.")
+        power_of(self.space)
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor = 0.0) -> FlowSolution:
         """Follow the flow for B (n,) or (n, t) up to its time; alpha is zero."""
@@ -226,7 +256,7 @@ class Flow:
             raise InputError(f"alpha={alpha}: gradient flow has no ridge, its time takes the place of alpha. Give 0.")
         n = A.shape[0]
         holds_out = self.stop == "held_out" or (self.stop == "auto" and n >= FLOW_HELD_OUT_FROM)
-        flowing = Flowing.of(A, B, self.total_weight)
+        flowing = Flowing.of(A, B, self.total_weight, power_of(self.space))
         tried = self._on_held_out(A, flowing) if self.t is None and holds_out else None
         stop = self._stopped(flowing, tried)
         residual = flowing.residual(stop.t)
@@ -244,14 +274,14 @@ class Flow:
     def _stopped(self, flowing: Flowing, tried: StoppingTime | None) -> StoppingTime:
         if self.t is not None:
             t = flowing.rhs.new_full((flowing.rhs.shape[1],), checked_time(self.t))
-            return StoppingTime(t, flowing.weight, "given")
+            return StoppingTime(t, flowing.weight, "given", power=flowing.power)
         if tried is not None:
             return tried
         times = flowing.times()
         errors = flowing.gcv(times)
         kept = errors.isfinite().all(1)
         kept[0] = True
-        return _best(times[kept], errors[kept], flowing.scale, "gcv", flowing.weight)
+        return _best(times[kept], errors[kept], flowing, "gcv")
 
     def _on_held_out(self, A: System, flowing: Flowing) -> StoppingTime:
         """The best times at rows held out, part after part, by the flow of the others."""
@@ -263,13 +293,12 @@ class Flow:
             train = torch.ones(n, dtype=torch.bool)
             train[out] = False
             train, out = train.to(matrix.device), out.to(matrix.device)
-            part = Flowing.of(Stored(matrix[train][:, train]), flowing.rhs[train], flowing.weight * (1 - len(out) / n))
-            spectrum, along = part.spectrum, matrix[out][:, train] @ part.spectrum.vectors
-            learned = (reached(spectrum.values.unsqueeze(1), part.rate(t), spectrum.cutoff) for t in times)
-            aims = flowing.rhs[out] / part.scale
-            errors = [(along @ (share * part.parts) - aims).square().sum(0) for share in learned]
+            weight, inner = flowing.weight * (1 - len(out) / n), Stored(matrix[train][:, train])
+            part = Flowing.of(inner, flowing.rhs[train], weight, flowing.power)
+            along, aims = matrix[out][:, train] @ part.spectrum.vectors, flowing.rhs[out] / part.scale
+            errors = [(along @ (part.reached(t) * part.parts) - aims).square().sum(0) for t in times]
             missed = missed.to(aims) + torch.stack(errors) * part.scale.reshape(1, -1).square()
-        best = _best(times, missed / flowing.weight, flowing.scale, "held_out", flowing.weight)
+        best = _best(times, missed / flowing.weight, flowing, "held_out")
         return replace(best, held_out=n)
 
 
@@ -286,8 +315,9 @@ def told(stop: StoppingTime) -> str:
     return f"t = {t} {how}, like a ridge of about {alpha}"
 
 
-def _best(times: Tensor, errors: Tensor, scale: Tensor, criterion: str, weight: float) -> StoppingTime:
+def _best(times: Tensor, errors: Tensor, flowing: Flowing, criterion: str) -> StoppingTime:
     """The times of the least errors, of targets that were divided by a scale."""
     t = times[errors.argmin(0)]
     largest = torch.finfo(errors.dtype).max
-    return StoppingTime(t, weight, criterion, times, (errors * scale.reshape(1, -1).square()).clamp(max=largest))
+    told_errors = (errors * flowing.scale.reshape(1, -1).square()).clamp(max=largest)
+    return StoppingTime(t, flowing.weight, criterion, times, told_errors, power=flowing.power)

@@ -26,7 +26,7 @@ def with_flow(fit: RidgeFit) -> RidgeFit:
         return fit
     assert fit.sample is not None
     system = system_of(fit.plan, fit.sample)
-    return replace(fit, flowing=Flowing.of(system.operator, system.rhs, fit.seen.total_weight))
+    return replace(fit, flowing=Flowing.of(system.operator, system.rhs, fit.seen.total_weight, fit.stop.power))
 
 
 def values_at(fit: RidgeFit, rows: Points, t: Numbers) -> Tensor:

@@ -46,7 +46,7 @@ from mercer.functions.sums import FeatureSum, KernelSum
 from mercer.kernels import Kernel, from_dict, to_dict
 from mercer.kernels.explicit import ExplicitFeatures
 from mercer.kernels.serialize import from_dict_at
-from mercer.solvers.flow import StoppingTime
+from mercer.solvers.flow import Flow, StoppingTime, power_of
 from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ def ridge_from_state(
     if model.landmarks == GIVEN and isinstance(basis, Centres):
         model.landmarks = seen.rows_given_back(basis.points)
     order, stop = read_order(arrays, seen.n_rows), _stop(meta.get("stop"), arrays, seen)
+    if stop is not None and isinstance(model.solver, Flow):
+        stop = replace(stop, power=power_of(model.solver.space))
     if (stop is not None) != (solver == "flow"):
         raise ModelFileError(f"a stopping time goes with the solver 'flow', and the solver is {solver!r}")
     nothing_left(arrays, "KernelRidge")
