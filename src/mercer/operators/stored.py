@@ -7,10 +7,8 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.operators.backends.costs import costs
 from mercer.operators.base import Operator
-
-FEW_COLUMNS = 3
-"""Columns up to which a product on a CPU is two to three times as fast with V as rows on the left."""
 
 
 class Stored(Operator):
@@ -35,7 +33,7 @@ class Stored(Operator):
 
     def matmul(self, V: Tensor) -> Tensor:
         V = self._as_factor(V, "V", self.shape[1])
-        if V.device.type == "cpu" and V.ndim == 2 and 2 <= V.shape[1] <= FEW_COLUMNS:
+        if V.device.type == "cpu" and V.ndim == 2 and 2 <= V.shape[1] <= costs().few_columns:
             return (V.T.contiguous() @ self.matrix.T).T
         return self.matrix @ V
 

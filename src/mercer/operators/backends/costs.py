@@ -34,6 +34,9 @@ LOG2 = 1.3
 TILE_BYTES = {"Intel": 2**20, "other": 2**22}
 """Size of a tile: what the second cache holds on Intel's processors; elsewhere fewer calls are faster."""
 
+FEW_COLUMNS = {"Intel": 3, "other": 32}
+"""Columns up to which a product of a matrix with V is quicker, up to three times, with V as rows on the left."""
+
 MANY_THREADS = 4
 """Threads from which on tiles grow with them: each tile takes some Python, which is for one thread at a time."""
 
@@ -43,7 +46,7 @@ class Costs:
     """What is fastest on a kind of processor.
 
     `powers_of_two` where the exponential is quicker in base two; `by_numpy` are the operations numpy is quicker at;
-    `roots_as_powers` where a root is quicker as 1 / x^(-1/2).
+    `roots_as_powers` where a root is quicker as 1 / x^(-1/2); `few_columns` up to which V goes to the left of a product.
     """
 
     kind: str
@@ -51,6 +54,7 @@ class Costs:
     powers_of_two: bool = False
     by_numpy: frozenset[str] = frozenset()
     roots_as_powers: bool = False
+    few_columns: int = FEW_COLUMNS["Intel"]
 
     @property
     def intel(self) -> bool:
@@ -77,14 +81,14 @@ def costs_of(vendor: str, instructions: str) -> Costs:
     kind = f"{maker}, {instructions.replace('AVX512', 'AVX-512')}"
     rates = RATES.get(kind)
     if rates is None:
-        return Costs(kind, TILE_BYTES[maker])
+        return Costs(kind, TILE_BYTES[maker], few_columns=FEW_COLUMNS[maker])
     vectors = sys.platform == "linux"  # elsewhere numpy takes exponentials and logarithms one by one
     in_numpy = {op: rates.get(f"numpy {op}", 0.0) * (vectors or op == "sqrt") for op in ("exp2", "log2", "sqrt")}
     powers_of_two = max(rates["exp2"], in_numpy["exp2"]) > rates["exp"]
     in_torch = {"exp2": rates["exp2"], "log2": LOG2, "sqrt": max(rates["sqrt"], rates.get("power", 0.0))}
     faster = {op for op in in_numpy if in_numpy[op] > in_torch[op] and (op == "sqrt" or powers_of_two)}
     as_powers = "sqrt" not in faster and rates.get("power", 0.0) > rates["sqrt"]
-    return Costs(kind, TILE_BYTES[maker], powers_of_two, frozenset(faster), as_powers)
+    return Costs(kind, TILE_BYTES[maker], powers_of_two, frozenset(faster), as_powers, FEW_COLUMNS[maker])
 
 
 def tile_bytes(threads: int) -> int:
