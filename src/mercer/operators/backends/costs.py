@@ -46,7 +46,7 @@ class Costs:
     """What is fastest on a kind of processor.
 
     `powers_of_two` where the exponential is quicker in base two; `by_numpy` are the operations numpy is quicker at;
-    `roots_as_powers` where a root is quicker as 1 / x^(-1/2); `few_columns` up to which V goes to the left of a product.
+    `roots_as_powers` where a root is quicker as 1 / x^(-1/2); `few_columns` up to which V goes left.
     """
 
     kind: str
