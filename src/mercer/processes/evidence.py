@@ -15,7 +15,7 @@ from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.log_density import log_density
 from mercer.processes.means import Centring, Mean
 from mercer.processes.observations import Observations
-from mercer.processes.prior_matrix import PriorMatrix
+from mercer.processes.radial_matrix import prior_matrix
 from mercer.solvers.decompose import LinAlgError
 from mercer.solvers.factor import Factor, factorise
 
@@ -73,7 +73,7 @@ class ExactEvidence(Evidence):
         self.mean = mean
         self.place = place
         self.centring = Centring.of(mean, self.data.X, self.data.Y)
-        self.prior = PriorMatrix(hyperparameters, self.data.X, place)
+        self.prior = prior_matrix(hyperparameters, self.data.X, place)
 
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
         """The value and, where asked for, the gradient; an error where it cannot be computed."""

@@ -179,6 +179,16 @@ class Hyperparameters:
             parts.append(np.array([noise_slope * self.noise_at(theta)]))
         return np.concatenate(parts) if parts else np.empty(0)
 
+    def joined(self, by_log: Mapping[str, np.ndarray], noise_slope: float, theta: np.ndarray) -> np.ndarray:
+        """The derivative in theta, from those by the logs of all entries of the parameters and that in the noise."""
+        parts = []
+        for path, (_, entries) in self._starts.items():
+            slope = by_log[path]
+            parts.append(slope if len(slope) == len(entries) else slope.sum(keepdims=True))
+        if self.learn_noise:
+            parts.append(np.array([noise_slope * self.noise_at(theta)]))
+        return np.concatenate(parts) if parts else np.empty(0)
+
     def log_prior(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The log density of the parameters (not of their logs), and its derivative in theta."""
         if not self.priors:

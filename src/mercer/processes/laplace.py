@@ -18,7 +18,7 @@ from mercer.processes.dials import LAPLACE_STEPS, LAPLACE_TOLERANCE, MOST_HALVIN
 from mercer.processes.evidence import Evidence
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.observations import Observations
-from mercer.processes.prior_matrix import PriorMatrix
+from mercer.processes.radial_matrix import prior_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ class LaplaceEvidence(Evidence):
         self.labels = Labels(self.data.Y[:, 0], n_classes)
         self.hyperparameters = hyperparameters
         self.place = place
-        self._prior = PriorMatrix(hyperparameters, self.data.X, place)
+        self._prior = prior_matrix(hyperparameters, self.data.X, place)
         self._last: Tensor | None = None
 
     def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:

@@ -215,6 +215,12 @@ ROW_PARTS = 3
 FEW_SPAN_STEPS = 200
 """Iterations for the components on landmarks at most."""
 
+FEW_SPAN_ROWS = 100
+"""Rows for each landmark whose curvature stands for that of all rows in the preconditioner."""
+
+FEW_SPAN_SYSTEM = 4096
+"""Components on landmarks, over all classes, up to which that preconditioner is a factor."""
+
 FEW_SPAN_ROUNDED, FEW_SPAN_JITTER = 1e-14, 1e-8
 """Jitter of a Newton system, relative to its largest entry, beside which the sums in it are rounded."""
 

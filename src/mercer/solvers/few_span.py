@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -13,19 +14,21 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.blocks import rows_at_once
 from mercer.core.memory import give_back, resolve_budget
-from mercer.solvers.conjugate_gradients import conjugate_gradients
+from mercer.solvers.conjugate_gradients import Map, conjugate_gradients
 from mercer.solvers.decompose import eigh_in_place
 from mercer.solvers.dials import (
     ENTRIES,
     FEW_SPAN_JITTER,
     FEW_SPAN_ROUNDED,
+    FEW_SPAN_ROWS,
     FEW_SPAN_STEPS,
+    FEW_SPAN_SYSTEM,
     MATRICES,
     PART_SHARE,
     ROW_PARTS,
 )
 from mercer.solvers.excess import excess_of_functions
-from mercer.solvers.factor import factorise
+from mercer.solvers.factor import factorise, solve_factored
 from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step, Terms
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
@@ -171,7 +174,7 @@ class FewSpan:
         if isinstance(root, DiagonalRoot):
             d, b = self._separate(objective, root.s.square(), uphill, gradient)
         else:
-            d, b = self._joint(objective, root, uphill, gradient, tol)
+            d, b = self._joint(objective, root, uphill, gradient, tol, terms.f if at is None else at)
         return Step(d, self.values(d) + b, b, exact=isinstance(root, DiagonalRoot))
 
     def _separate(self, objective: Objective, h: Tensor, uphill: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
@@ -201,15 +204,11 @@ class FewSpan:
         return factor_with_jitter(system, alpha)
 
     def _joint(
-        self, objective: Objective, root: Root, uphill: Tensor, gradient: Tensor, tol: float
+        self, objective: Objective, root: Root, uphill: Tensor, gradient: Tensor, tol: float, f: Tensor
     ) -> tuple[Tensor, Tensor]:
         shift = 2 * objective.alpha
         r, t = uphill.shape
         border = 1 if objective.intercept else 0
-        mean = root.scale.square().mean(0)
-        diagonal = torch.cat(
-            [mean * self.spectrum.unsqueeze(1) + shift, (mean * self.n).clamp(min=1e-300).expand(border, t)]
-        )
 
         def product(V: Tensor, _: Tensor) -> Tensor:
             u = V.reshape(r + border, t)
@@ -219,11 +218,57 @@ class FewSpan:
             return torch.cat([image, bent.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
 
         right = -torch.cat([uphill, gradient.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
-        found = conjugate_gradients(
-            product, right, lambda R, _: R / diagonal.reshape(-1, 1), tol=tol, max_iter=FEW_SPAN_STEPS
-        )
+        rough = self._inverse_by_scale(root, shift, border)
+        if (r + border) * t <= FEW_SPAN_SYSTEM and 8 * ((r + border) * t) ** 2 <= self.spare / 4:
+            rough = self._inverse_by_some_rows(objective, f, border)
+        found = conjugate_gradients(product, right, rough, tol=tol, max_iter=FEW_SPAN_STEPS)
         step = found.value.reshape(r + border, t)
         return step[:r], step[r:].sum(0)
+
+    def _inverse_by_scale(self, root: Root, shift: float, border: int) -> Map:
+        """The inverse of the diagonal that the system has if all rows have the mean curvature."""
+        mean = root.scale.square().mean(0)
+        last = (mean * self.n).clamp(min=1e-300).expand(border, len(mean))
+        diagonal = torch.cat([mean * self.spectrum.unsqueeze(1) + shift, last]).reshape(-1, 1)
+        return lambda R, _: R / diagonal
+
+    def _inverse_by_some_rows(self, objective: Objective, f: Tensor, border: int) -> Map:
+        """The inverse of the system that some rows give, which is close to that of all."""
+        t, features = f.shape[1], self._some_rows
+        index = torch.arange(0, self.n, self._stride, device=f.device)
+        bends = objective.loss.hessian(objective.targets[index], f[index])
+        if objective.weights is not None:
+            bends = bends * objective.weights[index, None, None]
+        bends = bends * (self.n / len(index))
+        if border:
+            features = torch.cat([features, torch.ones_like(features[:, :1])], dim=1)
+        width = features.shape[1]
+        system = features.new_empty(width, t, width, t)
+        for k in range(t):
+            for other in range(k, t):
+                bend = bends[:, k, other, None]
+                block = features.new_zeros(width, width)
+                for sign in (1.0, -1.0):
+                    if bool((sign * bend > 0).any()):
+                        block += sign * add_gram(
+                            torch.zeros_like(block), features * (sign * bend).clamp(min=0.0).sqrt()
+                        )
+                system[:, k, :, other], system[:, other, :, k] = block, block
+        matrix = system.view(t * width, -1)
+        matrix.diagonal()[: t * self.m].add_(2 * objective.alpha)
+        matrix.diagonal().mul_(1.0 + FEW_SPAN_JITTER)  # a constant added to all classes changes nothing
+        L = factor_with_jitter(matrix, objective.alpha)
+        return lambda R, _: solve_factored(L, R)
+
+    @property
+    def _stride(self) -> int:
+        return max(1, self.n // (FEW_SPAN_ROWS * self.m + 1))
+
+    @cached_property
+    def _some_rows(self) -> Tensor:
+        """Rows of K_nm E that are evenly spread."""
+        step = self._stride
+        return torch.cat([features[-part.start % step :: step] for part, features in self.parts()])
 
 
 def factor_with_jitter(system: Tensor, alpha: float) -> Tensor:

@@ -20,6 +20,12 @@ from mercer.operators.backends.statistics import TileInput
 Places = tuple[Tensor, Tensor]
 Step = Callable[["Here"], Any]
 
+FUSED: dict[str, tuple[Callable[..., Tensor], str]] = {
+    "axpy": (torch.add, "alpha"),
+    "addcmul": (torch.addcmul, "value"),
+}
+"""Two operations in one: torch's function, and what it calls the constant in it."""
+
 
 @dataclass
 class Here:
@@ -91,7 +97,13 @@ def writer(op: str, args: list[Any], value: Any, out: Tensor) -> Callable[[], An
             return partial(getattr(np, op), args[0].numpy(), out=out.numpy())
         if op == "sqrt" and costs().roots_as_powers:
             return lambda: torch.pow(args[0], -0.5, out=out).reciprocal_()
-    return partial(apply, op, args, value, out)
+    if op in FUSED:
+        function, name = FUSED[op]
+        return partial(function, *args, **{name: value}, out=out)
+    write = None if op == "constant" else operation(op).write
+    if write is None:
+        return partial(apply, op, args, value, out)
+    return partial(write, *args, *(() if value is None else (value,)), out=out)
 
 
 def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:
@@ -99,8 +111,8 @@ def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:
     if op == "constant":
         assert out is not None
         return out.fill_(value)
-    if op == "axpy":
-        return torch.add(*args, alpha=value, out=out)
-    if op == "addcmul":
-        return torch.addcmul(*args, value=value, out=out)
+    if op in FUSED:
+        function, name = FUSED[op]
+        result: Tensor = function(*args, **{name: value}, out=out)
+        return result
     return operation(op).into(out, *args, *(() if value is None else (value,)))

@@ -1,0 +1,166 @@
+"""The prior covariance of a kernel of one distance as a function of hyperparameters, with slopes in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.core.arrays import Points
+from mercer.core.errors import NotTraceable
+from mercer.formula.derivatives import by_input
+from mercer.formula.plans import Plan, plans
+from mercer.formula.symbols import Program
+from mercer.kernels import Kernel
+from mercer.kernels.algebra import Scaled
+from mercer.kernels.dials import MEND_RADIUS
+from mercer.operators.backends.cuts import slices
+from mercer.operators.backends.statistics import Places, TileInput
+from mercer.operators.backends.steps import Steps
+from mercer.operators.backends.traced import spelling
+from mercer.operators.placement import Placement
+from mercer.operators.pull_back import TILE_NUMBERS, Weight
+from mercer.processes.hyperparameters import Hyperparameters
+from mercer.processes.prior_matrix import PriorMatrix
+
+CPU = torch.device("cpu")
+
+
+class RadialMatrix:
+    r"""K = c k(s) with :math:`s = \sum_k (x_k - z_k)^2 / \ell_k^2`, and the chain rule through it.
+
+    With weights W, G = c W * k'(s) and rows a = x / l that are centred,
+
+    .. math:: \frac{\partial}{\partial \log \ell_k} \sum_{ij} W_{ij} K_{ij}
+        = -4 \sum_i \big( (G 1)_i\, a_{ik}^2 - a_{ik} (G a)_{ik} \big).
+
+    k and k' are the kernel's own formula and its derivative as programs, run on blocks of rows in buffers of their own.
+    Where rows lie so far apart that near ones need care, `PriorMatrix` answers.
+
+    >>> from mercer.kernels import Gaussian
+    >>> place = Placement(CPU, torch.float64)
+    >>> hyper = Hyperparameters.of(Gaussian(), noise=0.0, learn_noise=False)
+    >>> K = RadialMatrix.of(hyper, Points(torch.tensor([[0.0], [1.0]]).double()), place).at(hyper.start)
+    >>> W = torch.ones(2, 2).double()
+    >>> K.gradient(lambda i, j: W[i, j], 0.0).round(4)  # of the sum of K, 2 + 2 exp(-1 / (2 l^2)), in log l
+    array([1.2131])
+    """
+
+    def __init__(self, hyperparameters: Hyperparameters, X: Points, place: Placement, program: Program) -> None:
+        slope = by_input(program, 0)
+        assert slope is not None
+        self.hyperparameters, self.X, self.place = hyperparameters, X, place
+        self.rows = X.values.to(torch.float64)
+        self.rows = self.rows - self.rows.mean(0)
+        n = len(self.rows)
+        self.height = max(1, min(n, TILE_NUMBERS["cpu"] // max(1, n)))
+        self.value, self.slope = (_Profile(part, n * self.height) for part in (program, slope))
+        self.path = next(path for path in hyperparameters.kernel.tunable() if path.endswith("length_scale"))
+        self.scaled = isinstance(hyperparameters.kernel, Scaled)
+        self.theta = hyperparameters.start
+        self._general: PriorMatrix | None = None
+        self._tile: Tensor | None = None
+
+    @classmethod
+    def of(cls, hyperparameters: Hyperparameters, X: Points, place: Placement) -> RadialMatrix | None:
+        """None where the kernel is not of this form, or the data are not float64 numbers on a CPU."""
+        plain = X.is_tensor and place.device.type == "cpu" and place.dtype == torch.float64
+        program = _program(hyperparameters.kernel, X) if plain and not X.values.requires_grad else None
+        return None if program is None else cls(hyperparameters, X, place, program)
+
+    def at(self, theta: np.ndarray) -> RadialMatrix | PriorMatrix:
+        """The same matrix at other parameters."""
+        self.theta, found, self._tile = theta, self.hyperparameters.split(theta), None
+        self.factor = found.get("factor", 1.0)
+        self.a = self.rows / torch.tensor(found[self.path], dtype=torch.float64)
+        self.lengths = self.a.square().sum(1, keepdim=True)
+        if not float(self.lengths.max()) <= MEND_RADIUS:
+            self._general = self._general or PriorMatrix(self.hyperparameters, self.X, self.place)
+            return self._general.at(theta)
+        return self
+
+    def values(self) -> Tensor:
+        """K, a new float64 matrix."""
+        K = torch.empty(len(self.a), len(self.a), dtype=torch.float64)
+        for rows, tile in self._tiles(self.value):
+            torch.mul(tile, self.factor, out=K[rows])
+            self._tile = tile if self.height == len(K) else None
+        return K
+
+    def gradient(self, slope: Weight, noise_slope: float) -> np.ndarray:
+        """The derivative in theta of what has these derivatives in K, tiles of a symmetric matrix, and in the noise."""
+        whole = slice(0, len(self.a))
+        ones = torch.cat([self.a, torch.ones_like(self.lengths)], dim=1)
+        total = torch.zeros(self.a.shape[1], dtype=torch.float64)
+        for rows, tile in self._tiles(self.slope):
+            image, a = tile.mul_(slope(rows, whole)) @ ones, self.a[rows]
+            total += (a * (a * image[:, -1:] - image[:, :-1])).sum(0)
+        by_log = {self.path: (-4.0 * self.factor) * total.numpy()}
+        if self.scaled:
+            again = self._tiles(self.value) if self._tile is None else [(whole, self._tile)]
+            sums = [float(torch.vdot(tile.view(-1), slope(rows, whole).reshape(-1))) for rows, tile in again]
+            by_log["factor"] = np.array([self.factor * sum(sums)])
+        return self.hyperparameters.joined(by_log, noise_slope, self.theta)
+
+    def _tiles(self, profile: _Profile) -> Iterator[tuple[slice, Tensor]]:
+        left, right = profile.operands(self.a, self.lengths)
+        for rows in slices(0, len(self.a), self.height):
+            yield rows, profile.tile(left[rows], right, rows)
+
+
+class _Profile(TileInput):
+    """A formula of one squared distance on buffers; the distance is a matrix product of operands."""
+
+    def __init__(self, program: Program, cells: int) -> None:
+        super().__init__(program.inputs[0], torch.float64)
+        self.program = program
+        self.plan: Plan = plans(program, one_sample=False, spelling=spelling(CPU)).off_diagonal
+        self.times = float(self.plan.factors.get(0, 1.0))
+        self.buffers = [torch.empty(cells, dtype=torch.float64) for _ in range(self.plan.n_buffers)]
+        self.steps: dict[int, Steps] = {}
+        self.start = 0
+
+    def operands(self, a: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """What multiplies to the distances times the factor that the plan wants."""
+        one = torch.ones_like(lengths)
+        return torch.cat([-2.0 * a, lengths, one], 1).mul_(self.times), torch.cat([a, one, lengths], 1).T
+
+    def tile(self, left: Tensor, right: Tensor, rows: slice) -> Tensor:
+        """The values for some rows; the next call overwrites them."""
+        height, width = len(left), right.shape[1]
+        if height not in self.steps:
+            tiles = [buffer[: height * width].view(height, width) for buffer in self.buffers]
+            self.steps[height] = Steps(self.program, self.plan, [self], tiles, None)
+        self.start = rows.start
+        return self.steps[height]([left], [right], None)
+
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
+        torch.mm(left, right, out=out)
+        out.clamp_(min=0.0) if self.times > 0 else out.clamp_(max=0.0)
+        out.view(-1)[self.start :: out.shape[1] + 1] = 0.0
+
+    def left(self, points: Points, place: slice | Tensor) -> Tensor:
+        raise NotImplementedError("operands come from `operands`")
+
+    right = left
+
+
+def _program(kernel: Kernel, X: Points) -> Program | None:
+    """The formula of a kernel without its factor, where it is one of a plain distance with a length scale to learn."""
+    inner = kernel.kernel if isinstance(kernel, Scaled) else kernel
+    if set(inner.tunable()) != {"length_scale"}:
+        return None
+    try:
+        program = inner.program(X)
+    except NotTraceable:
+        return None
+    statistics: Sequence = program.inputs
+    plain = len(statistics) == 1 and statistics[0].kind == "squared_distance" and not statistics[0].warps
+    return program if plain and not program.exact else None
+
+
+def prior_matrix(hyperparameters: Hyperparameters, X: Points, place: Placement) -> RadialMatrix | PriorMatrix:
+    """The prior covariance of data, in closed form where there is one."""
+    return RadialMatrix.of(hyperparameters, X, place) or PriorMatrix(hyperparameters, X, place)
