@@ -34,7 +34,7 @@ class RadialMatrix:
     With weights W, G = c W * k'(s) and rows a = x / l that are centred,
 
     .. math:: \frac{\partial}{\partial \log \ell_k} \sum_{ij} W_{ij} K_{ij}
-        = -4 \sum_i \big( (G 1)_i\, a_{ik}^2 - a_{ik} (G a)_{ik} \big).
+        = 4 \sum_i a_{ik} \big( (G a)_{ik} - (G 1)_i\, a_{ik} \big).
 
     k and k' are the kernel's own formula and its derivative as programs, run on blocks of rows in buffers of their own.
     Where rows lie so far apart that near ones need care, `PriorMatrix` answers.
@@ -96,8 +96,8 @@ class RadialMatrix:
         total = torch.zeros(self.a.shape[1], dtype=torch.float64)
         for rows, tile in self._tiles(self.slope):
             image, a = tile.mul_(slope(rows, whole)) @ ones, self.a[rows]
-            total += (a * (a * image[:, -1:] - image[:, :-1])).sum(0)
-        by_log = {self.path: (-4.0 * self.factor) * total.numpy()}
+            total += (a * (image[:, :-1] - a * image[:, -1:])).sum(0)
+        by_log = {self.path: 4.0 * self.factor * total.numpy()}
         if self.scaled:
             again = self._tiles(self.value) if self._tile is None else [(whole, self._tile)]
             sums = [float(torch.vdot(tile.view(-1), slope(rows, whole).reshape(-1))) for rows, tile in again]
