@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer import GaussianProcessRegressor, KernelClassifier, KernelRegressor, KernelRidge
+from mercer import GaussianProcessRegressor, KernelClassifier, KernelRegressor, KernelRidge, RFMClassifier
 from mercer.core.errors import InputTypeError
 from mercer.rows import ArrayRows
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 
 
-@pytest.mark.parametrize("estimator", [KernelClassifier(), KernelRegressor(), GaussianProcessRegressor()])
+@pytest.mark.parametrize(
+    "estimator", [KernelClassifier(), KernelRegressor(), GaussianProcessRegressor(), RFMClassifier()]
+)
 def test_sources_of_rows_are_for_ridge(estimator):
     with pytest.raises(InputTypeError, match="needs all rows in memory. KernelRidge takes rows in parts"):
         estimator.fit(ArrayRows(X, X[:, 0]), None)

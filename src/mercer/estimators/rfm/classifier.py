@@ -16,6 +16,7 @@ from mercer.data.given import Alpha, Budget, ClassWeight, Device, Landmarks, Pre
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.labels import decoded, encoded, with_class_weights
+from mercer.estimators.common.parts import refuse_parts
 from mercer.estimators.common.samples import checked_sample
 from mercer.estimators.rfm.base import FeatureMachine
 from mercer.estimators.rfm.fit import RFMFit, codes_of, fit_rows
@@ -102,8 +103,9 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
         self.class_weight = class_weight
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Targets, sample_weight: Weights = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None) -> Self:
         """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
+        refuse_parts(self, X)
         settings = RFMSettings.of(self.get_params(deep=False))
         classes, codes = encoded(y)
         kernel = settings.candidates[0].kernel
