@@ -132,6 +132,12 @@ def test_hostile_parameters_of_networks_are_errors_of_ours(name: str, hostile: A
         from_dict(data)
 
 
+@pytest.mark.parametrize("data", [part("Conv"), part("Residual", layers=[part("Flatten")])])
+def test_a_layer_alone_is_no_kernel(data: dict[str, Any]) -> None:
+    with pytest.raises(ModelFileError, match="unknown kernel"):
+        from_dict(data)
+
+
 @pytest.mark.parametrize("size", [10**9 + 1, 9])
 def test_filters_much_larger_than_images_are_refused_before_they_are_made(size: int) -> None:
     with pytest.raises(InputError, match="no places that far apart"):
