@@ -61,6 +61,7 @@ class LayerKernel(Kernel):
     Examples
     --------
     >>> from mercer.kernels import NTK
+    >>> from mercer.neural import Activation, AveragePool, Conv, Dense, Flatten
     >>> net = LayerKernel([Dense(), Activation("relu"), Dense()])
     >>> X = torch.tensor([[1.0, 0.0], [0.0, 2.0]]).double()
     >>> bool(torch.allclose(net(X), NTK(depth=1, w_var=2.0, b_var=0.1)(X)))
