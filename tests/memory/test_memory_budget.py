@@ -93,9 +93,9 @@ NEAR_THRESHOLDS = {
     "logistic, direct": Job("KernelClassifier", 1700, {"loss": "logistic"}, 2, ALL),
     "logistic, alpha": Job("KernelClassifier", 1600, {"loss": "logistic", "alpha": "auto"}, 2, ALL),
     "logistic, 3 classes": Job("KernelClassifier", LOSS_ROWS, {"loss": "logistic"}, 3, ALL),
-    "hinge": Job("KernelClassifier", LOSS_ROWS, {"loss": "hinge"}, 2),
-    "squared hinge": Job("KernelClassifier", LOSS_ROWS, {"loss": "squared_hinge"}, 2),
-    "logistic, pcg": Job("KernelClassifier", LOSS_ROWS + 500, {"loss": "logistic"}, 2, ALL),
+    "hinge": Job("KernelClassifier", LOSS_ROWS, {"loss": "hinge", "alpha": 1.0}, 2),
+    "squared hinge": Job("KernelClassifier", LOSS_ROWS, {"loss": "squared_hinge", "alpha": 1.0}, 2),
+    "logistic, pcg": Job("KernelClassifier", LOSS_ROWS + 500, {"loss": "logistic", "alpha": 1.0}, 2, ALL),
     "logistic, nystrom": Job(
         "KernelClassifier",
         4000,
@@ -103,8 +103,8 @@ NEAR_THRESHOLDS = {
         2,
         ALL,
     ),
-    "huber": Job("KernelRegressor", LOSS_ROWS, {"loss": "huber"}),
-    "quantile": Job("KernelRegressor", LOSS_ROWS, {"loss": "quantile"}),
+    "huber": Job("KernelRegressor", LOSS_ROWS, {"loss": "huber", "alpha": 1.0}),
+    "quantile": Job("KernelRegressor", LOSS_ROWS, {"loss": "quantile", "alpha": 1.0}),
     "iterative": Job("GaussianProcessRegressor", 4000, {"method": "iterative", "tune": False}, 0, ("predict", "std")),
     "sgpr": Job("GaussianProcessRegressor", 6000, {"method": "sgpr", "tune": False}, 0, ("predict", "std", "cov")),
     "process of 2 classes": Job(
@@ -117,7 +117,10 @@ NEAR_THRESHOLDS = {
     "process, samples": Job("GaussianProcessRegressor", 1500, {"tune": False}, 0, ("cov", "samples")),
     "descent": Job("KernelRidge", 4000, {"solver": "gd", "max_iter": 30}),
     "hinge, nystrom": Job(
-        "KernelClassifier", 3000, {"loss": "hinge", "solver": "nystrom", "n_landmarks": landmarks_of("nystrom")}, 2
+        "KernelClassifier",
+        3000,
+        {"loss": "hinge", "alpha": 1.0, "solver": "nystrom", "n_landmarks": landmarks_of("nystrom")},
+        2,
     ),
     "3 classes, alpha": Job("KernelClassifier", 600, {"loss": "logistic", "alpha": "auto"}, 3, ALL),
     "principal components": Job("KernelPCA", 1700, {"n_components": 10}, 0, ("transform",)),

@@ -41,7 +41,7 @@ def left_out(span, objective, exact):
 def test_its_minimum_is_that_of_newtons_method(loss, intercept, weights):
     objective = problem(loss, 0.05, weights, intercept)
     exact = minimise(FullSpan.of(None, matrix=K.clone()), objective, tol=1e-12)
-    span = Spectral.of_matrix(K, weights, intercept)
+    span = Spectral.of_matrix(K.clone(), weights, intercept)
     theta = span.minimum(objective, span.around(objective))
     found = objective.loss_sum(span.at(theta)) + 0.05 * float(theta[:-1].square().sum())
     assert found == pytest.approx(exact.objective, rel=1e-3)
@@ -55,7 +55,7 @@ def test_rows_left_out_are_exact_for_the_squared_loss(intercept, weights):
     objective = problem(Squared(), 0.05, weights, intercept)
     full = FullSpan.of(None, matrix=K.clone())
     exact = minimise(full, objective, tol=1e-12)
-    found = left_out(Spectral.of_matrix(K, weights, intercept), objective, exact)
+    found = left_out(Spectral.of_matrix(K.clone(), weights, intercept), objective, exact)
     assert torch.allclose(found, approximate_loo(full, objective, exact), atol=1e-8)
 
 
@@ -65,7 +65,7 @@ def test_a_row_of_a_heavy_or_a_light_class_is_left_out_as_a_whole(intercept):
     objective = replace(problem(Squared(), 0.05, units, intercept), units=units)
     full = FullSpan.of(None, matrix=K.clone())
     exact = minimise(full, objective, tol=1e-12)
-    found = left_out(Spectral.of_matrix(K, units, intercept), objective, exact)
+    found = left_out(Spectral.of_matrix(K.clone(), units, intercept), objective, exact)
     gone = torch.stack(
         [
             minimise(full, replace(objective, weights=units * (torch.arange(60) != i)), tol=1e-12).fitted[i]
@@ -81,7 +81,7 @@ def test_features_are_as_good_as_their_matrix():
     objective = problem(Multinomial(), 0.5, WEIGHTS)
     alphas = torch.logspace(-4, 2, 13).double()
     by_matrix = select_alpha_of_spectrum(Spectral.of_matrix(B @ B.T, WEIGHTS, True), [objective], alphas)[0]
-    by_features = select_alpha_of_spectrum(Spectral.of_features(B, WEIGHTS, True), [objective], alphas)[0]
+    by_features = select_alpha_of_spectrum(Spectral.of_features(B.clone(), WEIGHTS, True), [objective], alphas)[0]
     assert torch.equal(by_matrix.alpha, by_features.alpha)
     assert torch.allclose(by_matrix.errors, by_features.errors, rtol=1e-2)
 
@@ -91,7 +91,7 @@ def test_integer_weights_equal_repeated_rows():
     objective = problem(Multinomial(), 0.1, WEIGHTS)
     repeated = replace(objective, targets=CODES[again], weights=None)
     alphas = torch.logspace(-3, 1, 9).double()
-    one = select_alpha_of_spectrum(Spectral.of_matrix(K, WEIGHTS, True), [objective], alphas)[0]
+    one = select_alpha_of_spectrum(Spectral.of_matrix(K.clone(), WEIGHTS, True), [objective], alphas)[0]
     two = select_alpha_of_spectrum(Spectral.of_matrix(K[again][:, again], None, True), [repeated], alphas)[0]
     assert torch.equal(one.alpha, two.alpha)
     assert torch.allclose(one.errors, two.errors, rtol=1e-2)
@@ -99,7 +99,7 @@ def test_integer_weights_equal_repeated_rows():
 
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=lambda loss: loss.name)
 def test_its_alpha_loses_little_against_that_of_approximate_leave_one_out(loss):
-    span, full = Spectral.of_matrix(K, None, True), FullSpan.of(None, matrix=K.clone())
+    span, full = Spectral.of_matrix(K.clone(), None, True), FullSpan.of(None, matrix=K.clone())
     alphas = torch.logspace(-3, 1, 9).double()
     path, _ = select_alpha_of_spectrum(span, [problem(loss, 1.0)], alphas)
 

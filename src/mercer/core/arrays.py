@@ -80,7 +80,7 @@ def as_points(
         return Points(_object_list(X, frame, name), borrowed=True)
     if isinstance(X, Tensor):
         return Points(_check_matrix(_check_tensor(X, name), name), borrowed=X.dtype in FLOATS)
-    array = _plain_array(X, name) if frame is None else _frame_array(frame, name)
+    array = plain_array(X, name) if frame is None else _frame_array(frame, name)
     names = column_names(X) if names is None else tuple(names)
     values = _check_matrix(_tensor_from_numpy(array, name), name, names)
     return Points(values, names, is_borrowed(values.numpy(), X if source is None else source))
@@ -203,7 +203,8 @@ def refuse_masked(values: Any, name: str) -> None:
         raise InputTypeError(f"{name} is an array with masked entries; fill or remove them first.")
 
 
-def _plain_array(X: Any, name: str) -> np.ndarray:
+def plain_array(X: Any, name: str) -> np.ndarray:
+    """X as an array, where its rows have one length."""
     refuse_masked(X, name)
     try:
         return np.asarray(X)

@@ -11,7 +11,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from torch import Tensor
 
-from mercer.core.arrays import refuse_masked
+from mercer.core.arrays import plain_array, refuse_masked
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.texts import as_number
 
@@ -56,7 +56,7 @@ class Table:
 
     @classmethod
     def _of_array(cls, X: Any) -> Table:
-        array = np.asarray(X)
+        array = plain_array(X, "X")
         if array.dtype.kind in "US" and isinstance(X, list | tuple):
             array = np.asarray(X, dtype=object)
         if array.ndim != 2:

@@ -123,11 +123,17 @@ def reduction(program: Program, *, same: bool) -> Callable[[Builder, Step, tuple
     return rule
 
 
+FARTHEST = 1e4
+"""Where exp(-u) is zero in any precision, and the sixth power of u is a number."""
+
+
 def closed_matern(builder: Builder, u: int, nu: float) -> int | None:
     """exp(-u) times a polynomial of u at nu = p + 1/2; None at other orders."""
     p = round(nu - 0.5)
     if abs(nu - 0.5 - p) > 1e-12 or p > LARGEST_MATERN:
         return None
+    if p > 2:  # u is at most the root of the largest number, whose third power would be infinite
+        u = builder.put("minimum", u, builder.constant(FARTHEST))
     value = builder.constant(0.0)
     for factor in reversed(matern_polynomial(p)):  # Horner, from the highest power of u
         value = builder.add(builder.mul(value, u), builder.constant(factor))

@@ -137,7 +137,7 @@ def _inputs(X: Any, shape: tuple[int, ...] | None, name: str = "X") -> Tensor:
         return X
     x = as_points(X, name).values
     if not len(x):
-        raise InputError(f"{name} has no rows.")
+        raise InputError(f"{name} has no rows: give at least one.")
     return shaped(x, shape)
 
 

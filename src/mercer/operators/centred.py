@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
-from mercer.operators.backends.cuts import slices
 from mercer.operators.base import Operator
 
 
@@ -111,10 +110,8 @@ class Centred(Operator):
         return self.means - self.v * (self._mean(self.means) + self.level / self.square)
 
     def _shifted(self, rows: Tensor, index: Tensor | slice) -> Tensor:
-        means, v = self.means[index], self.v[index]
-        for part in slices(0, len(rows), max(1, 2**20 // max(1, len(self.v)))):
-            rows[part] -= torch.outer(means[part], self.v) + torch.outer(v[part], self._shift)
-        return rows
+        rows.addr_(self.means[index], self.v, alpha=-1.0)
+        return rows.addr_(self.v[index], self._shift, alpha=-1.0)
 
     def _name(self) -> str:
         return f"centred {self.op._name()}"

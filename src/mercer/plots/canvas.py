@@ -134,12 +134,12 @@ def vector(values: Any, name: str, length: int | None = None) -> np.ndarray:
 
 def numbers(values: Any, name: str) -> np.ndarray:
     """`values` as a float64 array without NaN and infinity."""
-    if np.iscomplexobj(values):
+    if isinstance(values, np.ndarray) and np.iscomplexobj(values):
         raise InputTypeError(f"{name} is complex; give real numbers.")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputTypeError(f"{name} must hold numbers: {error}") from error
+        raise InputTypeError(f"{name} must hold numbers: {error}.") from error
     if not np.isfinite(array).all():
         raise InputError(f"{name} contains NaN or infinity.")
     return array

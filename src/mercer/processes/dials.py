@@ -82,7 +82,11 @@ HOPELESS = 1e-2
 """A relative residual above this says that products are too coarse for the system."""
 
 COLUMNS = 64
-"""Right-hand sides that share a product."""
+"""Right-hand sides that share a product, at most."""
+
+SEARCHED = 12
+"""Arrays of the size of the right-hand sides while these are solved: themselves and scaled, the best iterate, x, r, the
+r before, p, z and A p of the search, p scaled for the product, and two that are added."""
 
 SOLVER_SHARE = 0.5
 """Of the memory budget, for the solver; the rest is for the right-hand sides."""

@@ -16,6 +16,7 @@ from mercer.processes.dials import (
     GRADIENT_PROBES,
     HOPELESS,
     PREDICTION_TOLERANCE,
+    SEARCHED,
     SOLVER_SHARE,
     TRAINING_TOLERANCE,
 )
@@ -103,13 +104,21 @@ class IterativePosterior(Posterior):
     def held_bytes(self) -> int:
         return solver_budget(self.place)
 
+    @property
+    def _columns(self) -> int:
+        """Right-hand sides that are solved together: half of what is left beside the solver has room for them."""
+        room = (1.0 - SOLVER_SHARE) * resolve_budget(self.place.memory_budget, self.place.device)
+        return int(min(COLUMNS, max(1.0, 0.5 * room / (8 * SEARCHED * len(self.data)))))
+
     def solve(self, B: Tensor) -> Tensor:
         return self.solve_with_report(B)[0]
 
     def solve_with_report(self, B: Tensor) -> tuple[Tensor, SolverReport]:
         """A^-1 B for B of shape (n, k), and how the worst of its columns went."""
         system, prepared = self._system()
-        parts = [prepared.solve(system.s * part.to(system.s), 1.0) for part in B.split(COLUMNS, dim=1) if part.shape[1]]
+        parts = [
+            prepared.solve(system.s * part.to(system.s), 1.0) for part in B.split(self._columns, dim=1) if part.shape[1]
+        ]
         if not parts:
             return B, SolverReport("pcg", True, 0.0)
         worst = max(parts, key=lambda part: (not part.converged, part.residual))
@@ -121,7 +130,7 @@ class IterativePosterior(Posterior):
     def explained(self, cross: Tensor) -> Tensor:
         system, prepared = self._system()
         parts = []
-        for part in cross.mT.split(COLUMNS, dim=1):
+        for part in cross.mT.split(self._columns, dim=1):
             k = system.s * part.to(system.s)
             v = prepared.solve(k, 1.0).value
             r = k - v - prepared.products.matmul(v)

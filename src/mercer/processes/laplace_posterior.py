@@ -95,6 +95,7 @@ class LaplacePosterior:
             prior = self.kernel.on(DiagonalPair(part.double())).to(cross)
             means.append(cross @ self.weights)
             covariance = -self.curvature.explained(cross)
+            del cross  # makes room for the next tile
             covariance.diagonal(dim1=1, dim2=2).add_(prior.unsqueeze(1))
             covariance.diagonal(dim1=1, dim2=2).clamp_(min=0.0)
             covariances.append(covariance)

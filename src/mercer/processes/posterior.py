@@ -21,12 +21,15 @@ from mercer.processes.observations import Observations
 
 
 def tiles_of(X: Points, n: int, copies: int, held: int, place: Placement) -> Iterator[Points]:
-    """X in parts for which some matrices with n columns fit the budget beside the bytes that are held already."""
+    """X in parts for which some matrices with n columns fit the budget beside the bytes that are held already.
+
+    They take a third of what is left, the tiles of the kernel as much, and what allocators keep of both the rest.
+    """
     budget, row = resolve_budget(place.memory_budget, place.device), 8 * copies * n
     require(row, budget, f"the covariance of one point with {n:,} rows")
     largest = CROSS_TILE * (GPU_TILE if place.device.type == "cuda" else 1)
     room = budget - held
-    size = max(min(room // 2, largest) // row, min(LEAST_ROWS, budget // row))  # tiles of the kernel take the rest
+    size = max(min(room // 3, largest) // row, min(LEAST_ROWS, budget // row))
     for start in range(0, len(X), size):
         if room < largest:
             give_back()
@@ -105,6 +108,7 @@ class Posterior(ABC):
             cross = self.cross(part)
             means.append(cross @ self.weights.to(cross))
             variances.append(self.prior_variance(part) - self.explained(cross))
+            del cross  # makes room for the next tile
         m, variance = self.mean_function(X), torch.cat(variances)
         self.clamped += int((variance.detach() < 0).sum())
         return m + torch.cat(means).to(m), variance.clamp(min=0.0)

@@ -101,10 +101,12 @@ def _errors_along(
     for block in blocks:
         for K, y, w in block.parts(entries_at_once(memory_budget, basis.device) // max(1, k * t)):
             B = (K.to(basis) @ basis).sub_(mean)
+            del K
             y = y.to(basis) - target
             w = torch.ones_like(y[:, 0]) if w is None else w.to(basis)
             residual = y.unsqueeze(1) - (B @ weighted).reshape(len(B), k, t)
-            leverage = w.unsqueeze(1) * (B.square() @ inverse + constant)
+            leverage = w.unsqueeze(1) * (B.square_() @ inverse + constant)
+            del B  # makes room for the next rows
             share = w.clamp(min=1.0)
             left_out = residual / (1.0 - leverage / share.unsqueeze(1)).clamp(min=1e-15).unsqueeze(2)
             squares += torch.einsum("i,ikt->kt", w, left_out.square())
@@ -129,8 +131,10 @@ def loo_predictions_of_few(
             K, y = K.to(coef), y.to(coef)
             w = torch.ones_like(y[:, :1]) if w is None else w.to(coef).unsqueeze(1)
             B = (K @ spectrum.basis).sub_(centre.functions)
+            del K
             residual = y - centre.targets - B @ coef
             leverage = w * (B.square_() @ inverse + centre.leverage)
+            del B  # makes room for the next rows
             kept = (1.0 - leverage / w.clamp(min=1.0)).clamp(min=1e-15)
             found.append(y - residual / kept)
     return torch.cat(found)

@@ -23,7 +23,13 @@ FLATTEST = 1e-4
 
 ROUNDING = 1e-15
 
-MOST_STEPS, SMALLEST_GAIN = 200, 1e-5
+MATRICES = 3
+"""Arrays of the size of the features that are alive at once while they are made, and fewer later."""
+
+ROWS = 256
+"""Of which squares are made at a time."""
+
+MOST_STEPS, SMALLEST_GAIN = 200, 1e-7
 """Of the descent for one alpha, and the relative gain of a step at which it ends."""
 
 
@@ -51,7 +57,6 @@ class Spectral:
     Attributes
     ----------
     features : Phi, (n, r).
-    shares : the squares of U, (n, r).
     values : the eigenvalues, (r,).
     weights : (n,).
     intercept : whether there is b.
@@ -59,7 +64,6 @@ class Spectral:
     """
 
     features: Tensor
-    shares: Tensor
     values: Tensor
     weights: Tensor
     intercept: bool
@@ -67,31 +71,38 @@ class Spectral:
 
     @classmethod
     def of_matrix(cls, K: Tensor, weights: Tensor | None, intercept: bool) -> Spectral:
-        """From the Gram matrix of the rows."""
+        """From the Gram matrix of the rows, in float64, which is overwritten.
+
+        It becomes the eigenvectors, and these the features; LAPACK works on two more matrices: `MATRICES` in all.
+        """
         w = torch.ones(len(K)).to(K) if weights is None else weights.to(K)
         s = w.sqrt()
-        A = s.unsqueeze(1) * K * s
+        K.mul_(s.unsqueeze(1)).mul_(s)
         if intercept:
             u = s / s.norm()
-            means = A @ u
+            means = K @ u
             half = means - 0.5 * (u @ means) * u
-            A = A - torch.outer(u, half) - torch.outer(half, u)
-        values, vectors = eigh_in_place(A)
+            K.addr_(u, half, alpha=-1.0).addr_(half, u, alpha=-1.0)
+        values, vectors = eigh_in_place(K)
         kept = values > ZERO * values[-1:]
-        values, vectors = values[kept], vectors[:, kept]
-        return cls(vectors * values.sqrt() / s.unsqueeze(1), vectors.square(), values, w, intercept)
+        if not bool(kept.all()):
+            values, vectors = values[kept], vectors[:, kept]
+        return cls(vectors.mul_(values.sqrt()).div_(s.unsqueeze(1)), values, w, intercept)
 
     @classmethod
     def of_features(cls, B: Tensor, weights: Tensor | None, intercept: bool) -> Spectral:
-        """From a root of the Gram matrix with few columns, B B^T = K."""
+        """From a root of the Gram matrix with few columns, B B^T = K, which is overwritten.
+
+        It lives beside its copy with weights, or the features beside it: no more than `MATRICES` of its size.
+        """
         w = torch.ones(len(B)).to(B) if weights is None else weights.to(B)
         if intercept:
-            B = B - (w @ B) / w.sum()
-        scaled = w.sqrt().unsqueeze(1) * B
-        values, turn = eigh(scaled.T @ scaled)
+            B.sub_((w @ B) / w.sum())
+        scaled = B if weights is None else w.sqrt().unsqueeze(1) * B
+        values, turn = eigh_in_place(scaled.T @ scaled)
         kept = values > ZERO * values[-1:]
         values, turn = values[kept], turn[:, kept]
-        return cls(B @ turn, (scaled @ turn).square() / values, values, w, intercept, turn)
+        return cls(B @ turn, values, w, intercept, turn)
 
     def around(self, objective: Objective, theta: Tensor | None = None) -> Around:
         """What is to be known of theta, zero if there is none, for minima nearby and for rows left out."""
@@ -156,13 +167,13 @@ class Spectral:
             a_i = \big[(2 \alpha K^{-1} + W \otimes \bar H)^{-1}\big]_{ii},
 
         where m_i is the weight that leaves and the mean curvature of the losses stands for that of each row. Its
-        eigenvectors Q, with eigenvalues mu, and those of K make a_i diagonal, :math:`\sum_j U_{ij}^2 \lambda_j / (2
-        \alpha + \mu \lambda_j)`, divided by w_i. It is exact for the squared loss.
+        eigenvectors Q, with eigenvalues mu, and those of K make a_i diagonal, :math:`\sum_j \Phi_{ij}^2 / (2 \alpha +
+        \mu \lambda_j)`. It is exact for the squared loss.
         """
         mu, Q = around.mu, around.Q
         curved = mu > ZERO * mu.max()
-        a = self.shares @ (self.values.unsqueeze(1) / (2 * objective.alpha + self.values.unsqueeze(1) * mu))
-        a = a / self.weights.unsqueeze(1)
+        reciprocal = 1.0 / (2 * objective.alpha + self.values.unsqueeze(1) * mu)
+        a = torch.cat([part.square() @ reciprocal for part in self.features.split(ROWS)])
         if self.intercept:
             a = a + torch.where(curved, 1.0 / torch.where(curved, mu * self.weights.sum(), 1.0), 0.0)
         m = objective.leaving

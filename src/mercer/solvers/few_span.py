@@ -77,10 +77,20 @@ class FewSpan:
         span = cls(blocks, basis, n, all_weights, None, basis, rounding, spare)
         values, vectors = eigh_in_place(span.gram(torch.ones(n).to(basis)), "The kernel at the landmarks")
         span.spectrum, span.basis = values.clamp(min=0.0), basis @ vectors
-        if n * span.m * 8 <= spare:
-            span.kept = [features for _, features in span.parts()]
-            span.spare -= n * span.m * 8
+        span.keep()
         return span
+
+    def keep(self) -> None:
+        """Keep the kernel values in the basis, where they fit."""
+        if self.kept is None and 8 * self.n * self.m <= self.spare:
+            self.kept = [features for _, features in self.parts()]
+            self.spare -= 8 * self.n * self.m
+
+    def let_go(self) -> None:
+        """Make room for other things; `keep` evaluates the kernel once more."""
+        if self.kept is not None:
+            self.kept = None
+            self.spare += 8 * self.n * self.m
 
     @property
     def m(self) -> int:

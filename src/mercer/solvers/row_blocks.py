@@ -62,12 +62,12 @@ class Block(NamedTuple):
         return float(peaks.sum() if self.weights is None else self.weights.to(peaks) @ peaks)
 
     def parts(self, most: int | None = None) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
-        """Kernel rows, targets and weights, some rows at a time, at most `most`."""
+        """Kernel rows, targets and weights, some at a time, at most `most`; none is held while the next is made."""
         step = max(1, self._rows_at_once if most is None else min(self._rows_at_once, most))
         for start in range(0, len(self.targets), step):
             part = slice(start, min(start + step, len(self.targets)))
-            K = torch.as_tensor(self.kernel.rows(part))
-            yield K, self.targets[part], None if self.weights is None else self.weights[part]
+            w = None if self.weights is None else self.weights[part]
+            yield torch.as_tensor(self.kernel.rows(part)), self.targets[part], w
 
     def accurate(self) -> Block | None:
         """The same rows with kernel values in float64, None where their points are not known."""

@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.stats import wasserstein_distance
 
+from mercer.core.arrays import plain_array
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.stats.arguments import check, check_name
@@ -97,6 +98,7 @@ def _sliced(x: np.ndarray, y: np.ndarray, count: int, seed: int) -> float:
 
 
 def _arrays(X: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
+    X, Y = (plain_array(z, name) if isinstance(z, list | tuple) else z for z, name in ((X, "X"), (Y, "Y")))
     X, Y = (np.asarray(z)[:, None] if np.ndim(z) == 1 else z for z in (X, Y))
     pooled = Pooled.of(X, Y)
     return pooled.first.values.double().cpu().numpy(), pooled.second.values.double().cpu().numpy()

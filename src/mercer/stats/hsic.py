@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points
+from mercer.core.arrays import Points, as_points, plain_array
 from mercer.core.errors import InputError
 from mercer.core.memory import require, resolve_budget
 from mercer.kernels import Kernel, Linear, resolve
@@ -96,6 +96,8 @@ def variable(X: Any, name: str, kernel: Any) -> Variable:
 
 def rows_of(X: Any, name: str, domain: str = "vectors") -> Points:
     """Rows of numbers; one dimension is one column."""
+    if isinstance(X, list | tuple) and domain == "vectors":
+        X = plain_array(X, name)
     if domain == "vectors" and np.ndim(X) == 1 and not isinstance(X, Points):
         X = X.reshape(-1, 1) if isinstance(X, Tensor) else np.asarray(X).reshape(-1, 1)
     return sample_points(X, name, domain)
@@ -105,7 +107,7 @@ def is_labels(X: Any) -> bool:
     """Whether X is one dimension of text, booleans or integers."""
     if isinstance(X, Tensor):
         return X.ndim == 1 and not X.is_floating_point()
-    array = np.asarray(X) if not hasattr(X, "to_numpy") else np.asarray(X.to_numpy())
+    array = plain_array(X, "The sample") if not hasattr(X, "to_numpy") else np.asarray(X.to_numpy())
     return array.ndim == 1 and array.dtype.kind in "OUSbiu"
 
 

@@ -58,7 +58,7 @@ def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
     """One sample: a table of numbers, a list of objects where the kernel takes them, or a source of rows that fits."""
     points = _read(X) if isinstance(X, RowSource) else as_points(X, name, objects=domain == "objects")
     if len(points) == 0:
-        raise InputError(f"{name} has no rows.")
+        raise InputError(f"{name} has no rows: give at least one.")
     if not points.is_tensor:
         return points
     if points.values.requires_grad:

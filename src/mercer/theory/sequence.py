@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.plots.canvas import vector
 from mercer.plots.risk import risk_draws
@@ -72,5 +73,7 @@ def sequence_model(
     omega = np.sqrt(float(found.test))
     rng = np.random.default_rng(as_seed(random_state))
     observed = v + omega / np.sqrt(n) * rng.standard_normal((draws, len(v)))
+    if not np.isfinite(observed).all():
+        raise InputError(f"The error at n={n:g}, alpha={alpha:g} and noise={noise:g} is too large for a float.")
     estimated = found.learnabilities * observed
     return SequenceModel(observed, estimated, ((estimated - v) ** 2).sum(1), float(found.risk))

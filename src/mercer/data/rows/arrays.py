@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import column_names, refuse_masked
+from mercer.core.arrays import column_names, plain_array, refuse_masked
 from mercer.core.errors import InputError, InputTypeError
 from mercer.data.rows.files import FileArray, forget_pages
 from mercer.data.rows.held import HeldRows
@@ -35,6 +35,8 @@ class ArrayRows(RowSource):
     def __init__(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, rows_at_once: int | None = None, name: str = "X"
     ) -> None:
+        if X is None:
+            raise InputError("X is None: give the rows, (n, d).")
         self.names = column_names(X)
         self.X, self.y, self.weights = _array(X, "X", 2), _array(y, "y"), _array(sample_weight, "sample_weight", 1)
         self.name = name
@@ -98,7 +100,7 @@ def _array(values: Any, name: str, ndim: int | None = None) -> Any:
     if values is None:
         return None
     refuse_masked(values, name)
-    array = values if isinstance(values, Tensor | np.ndarray | FileArray) else np.asarray(values)
+    array = values if isinstance(values, Tensor | np.ndarray | FileArray) else plain_array(values, name)
     kind = "c" if isinstance(array, Tensor) and array.is_complex() else "f"
     if not isinstance(array, Tensor):
         kind = array.dtype.kind

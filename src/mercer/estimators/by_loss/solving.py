@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
-from mercer.core.memory import resolve_budget
+from mercer.core.memory import give_back, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.data.sample import Sample, spread
 from mercer.estimators.by_loss.fit import Later, LossFit
@@ -25,17 +25,17 @@ from mercer.operators.placement import Placement
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
 from mercer.selection.loss_alpha import LeftOut, loss_alphas, select_loss_alpha, some_of
-from mercer.selection.spectral_path import Spectral, select_alpha_of_spectrum
+from mercer.selection.spectral_path import MATRICES, Spectral, select_alpha_of_spectrum
 from mercer.solvers.few_span import FewSpan
+from mercer.solvers.full_span import FullSpan
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Known
 from mercer.solvers.scaling import powers_of_two
 
+FEWEST_PATH_ROWS = 200
 PATH_ROWS, FEW_PATH_ROWS = 2000, 20_000
-"""Different rows on which alphas are compared, at most, with a coefficient for each row or on landmarks."""
-PATH_MATRICES = 8
-"""Matrices over these rows that live at once."""
+"""Different rows on which alphas are compared: at least, and at most with coefficients of rows and of landmarks."""
 ROUGH = 1e-4
 """The tolerance of fits to folds that compare alphas in whole decades."""
 
@@ -105,17 +105,27 @@ def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
 
 def _at_spectral_alpha(plan: LossPlan, problem: Problem) -> Found:
     """The minima at the alpha that some rows choose, by the eigenvectors of their kernel."""
+    span = problem.span
+    if isinstance(span, FewSpan):
+        span.let_go()
+    path, starts, note = _spectral_path(plan, problem)
+    give_back()
+    if isinstance(span, FewSpan):
+        span.keep()
+    found = _at(plan, problem, float(path.alpha[0]), starts)
+    return replace(found, path=replace(path, measure=plan.settings.measure), note=note)
+
+
+def _spectral_path(plan: LossPlan, problem: Problem) -> tuple[AlphaPath, list[Known], str]:
+    """The path, functions near the minima at its best alpha, and a word on the rows that were looked at."""
     data, cpu = problem.data, torch.device("cpu")
-    few = isinstance(problem.span, FewSpan)
-    index = some_of(data.rows, data.targets, _path_rows(plan, problem.span.m if few else 0))
+    index = some_of(data.rows, data.targets, _path_rows(plan, problem.span))
     part = data if len(index) == len(data) else data.take(index)
     objectives = problem.objectives if part is data and plan.place.device == cpu else objectives_of(plan, part, cpu)
     spectral = _spectral(plan, problem, part, replace(plan.place, device=cpu))
     path, thetas = select_alpha_of_spectrum(spectral, objectives, loss_alphas(problem.span))
     starts = [_known(problem, spectral, index, theta) for theta in thetas]
-    found = _at(plan, problem, float(path.alpha[0]), starts)
-    note = "" if len(part) == len(data) else f"alpha was chosen on {len(part):,} rows"
-    return replace(found, path=replace(path, measure=plan.settings.measure), note=note)
+    return path, starts, "" if len(part) == len(data) else f"alpha was chosen on {len(part):,} rows"
 
 
 def _spectral(plan: LossPlan, problem: Problem, part: Sample, place: Placement) -> Spectral:
@@ -124,8 +134,9 @@ def _spectral(plan: LossPlan, problem: Problem, part: Sample, place: Placement) 
     if isinstance(span, FewSpan):
         values = torch.as_tensor(place.gram(plan.kernel, part.rows, problem.centres.points).dense()).double()
         return Spectral.of_features(values @ span.basis.cpu(), part.weights, intercept)
-    known = span.matrix if part is problem.data else None
-    matrix = torch.as_tensor(place.gram(plan.kernel, part.rows).dense()) if known is None else known.cpu()
+    if span.matrix is not None and part is problem.data:
+        return Spectral.of_matrix(span.matrix.to("cpu", torch.float64, copy=True), part.weights, intercept)
+    matrix = torch.as_tensor(place.gram(plan.kernel, part.rows).dense())
     return Spectral.of_matrix(matrix.double(), part.weights, intercept)
 
 
@@ -140,12 +151,14 @@ def _known(problem: Problem, spectral: Spectral, index: Tensor, theta: Tensor) -
     return Known(c, b, plain + b)
 
 
-def _path_rows(plan: LossPlan, m: int) -> int:
-    """Rows on which alphas are compared: as many as are worth their time, and fit the memory."""
-    budget = resolve_budget(plan.place.memory_budget, "cpu")
-    if m:
-        return min(FEW_PATH_ROWS, budget // (PATH_MATRICES * 8 * m))
-    return min(PATH_ROWS, math.isqrt(budget // (PATH_MATRICES * 8)))
+def _path_rows(plan: LossPlan, span: FullSpan | FewSpan) -> int:
+    """Rows on which alphas are compared: as many as are worth their time, and fit beside what the span stores."""
+    on_cpu = torch.device(span.device).type == "cpu"
+    if isinstance(span, FewSpan):
+        spare = span.spare if on_cpu else resolve_budget(plan.place.memory_budget, "cpu")
+        return max(FEWEST_PATH_ROWS, min(FEW_PATH_ROWS, int(spare / (MATRICES * 8 * max(1, span.m)))))
+    spare = span.room if on_cpu else resolve_budget(plan.place.memory_budget, "cpu")
+    return max(FEWEST_PATH_ROWS, min(PATH_ROWS, math.isqrt(int(max(0, spare) / (MATRICES * 8)))))
 
 
 def _scale(plan: LossPlan, data: Sample) -> float:

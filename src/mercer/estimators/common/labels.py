@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import column_or_1d
 from torch import Tensor
 
+from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError
 from mercer.data.given import ClassWeight, Targets
 from mercer.data.sample import Sample
@@ -30,12 +31,27 @@ def encoded(y: Targets | None) -> tuple[np.ndarray, np.ndarray]:
             raise InputError("y requires grad, but fitting is not differentiable: pass y.detach().")
         y = y.detach().cpu().numpy()
     _refuse_mixed(y)
-    labels: np.ndarray = column_or_1d(y, warn=True)
-    if labels.dtype.kind in "fc":
-        check_array(labels, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0)
-    check_classification_targets(labels)
+    labels = _labels(y)
     classes, codes = np.unique(labels, return_inverse=True)
     return classes, codes.reshape(-1)
+
+
+def _labels(y: Targets) -> np.ndarray:
+    """One label for each row, none missing; what scikit-learn's checks find comes with the way out."""
+    try:
+        labels: np.ndarray = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise InputError(f"y: {error} A classifier takes one label for each row, shape (n,).") from None
+    if labels.dtype.kind == "f":
+        check_finite(torch.from_numpy(labels.astype(np.float64)), "y")
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        said = str(error).split(". ")[0]
+        raise InputError(
+            f"{said}: y must hold classes, such as text or whole numbers. For numbers to predict use a regressor."
+        ) from None
+    return labels
 
 
 def _refuse_mixed(y: Targets) -> None:

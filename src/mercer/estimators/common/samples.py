@@ -132,7 +132,8 @@ def _in_our_words(estimator: BaseEstimator, X: Rows, error: Exception) -> InputE
     """What scikit-learn's check of X found, with the shape or the type and the way out, and without the numbers."""
     said, name = str(error).split("\narray=")[0].split("\n")[0].rstrip(".:, "), type(estimator).__name__
     shape = getattr(X, "shape", None)
-    shape = np.shape(X) if shape is None and isinstance(X, list | tuple | float | int) else shape
+    if shape is None and isinstance(X, list | tuple | float | int) and "inhomogeneous" not in said:
+        shape = np.shape(X)
     got = f"X has shape {tuple(shape)}" if isinstance(shape, tuple) else f"X is a {type(X).__name__}"
     if isinstance(error, TypeError):
         return InputTypeError(f"X of type {type(X).__name__} cannot be read as a table of numbers: {error}")
@@ -145,6 +146,8 @@ def _in_our_words(estimator: BaseEstimator, X: Rows, error: Exception) -> InputE
         )
     if said.startswith("Found array with"):
         return InputError(f"{said}. X needs rows of features, shape (n, d), with n and d at least 1.")
+    if "inhomogeneous" in said:
+        return InputError("The rows of X differ in length: each needs one number for each column.")
     return InputError(f"{said}.")
 
 

@@ -57,6 +57,8 @@ def fit_taylor(settings: TaylorSettings, sample: Sample) -> MapFit[TaylorMap]:
     assert isinstance(kernel, Gaussian)
     x = sample.rows.values.detach().to("cpu", torch.float64)
     scale = torch.as_tensor(kernel.length_scale, dtype=torch.float64).expand(x.shape[1]).clone()
+    if degree > MOST_FEATURES:
+        raise InputError(f"degree={degree}: must be at most {MOST_FEATURES:,}.")
     features = TaylorMap.of(scale, degree, x.mean(0) if settings.center else None)
     if features.n_features > MOST_FEATURES:
         raise InputError(
