@@ -156,9 +156,9 @@ def _path_rows(plan: LossPlan, span: FullSpan | FewSpan) -> int:
     on_cpu = torch.device(span.device).type == "cpu"
     if isinstance(span, FewSpan):
         spare = span.spare if on_cpu else resolve_budget(plan.place.memory_budget, "cpu")
-        return max(FEWEST_PATH_ROWS, min(FEW_PATH_ROWS, int(spare / (MATRICES * 8 * max(1, span.m)))))
+        return min(FEW_PATH_ROWS, max(FEWEST_PATH_ROWS, int(spare / (MATRICES * 8 * max(1, span.m)))))
     spare = span.room if on_cpu else resolve_budget(plan.place.memory_budget, "cpu")
-    return max(FEWEST_PATH_ROWS, min(PATH_ROWS, math.isqrt(int(max(0, spare) / (MATRICES * 8)))))
+    return min(PATH_ROWS, max(FEWEST_PATH_ROWS, math.isqrt(int(max(0, spare) / (MATRICES * 8)))))
 
 
 def _scale(plan: LossPlan, data: Sample) -> float:
