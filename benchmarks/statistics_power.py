@@ -18,8 +18,15 @@ import torch
 from scipy.stats import gamma
 
 from benchmarks.processor import processor
-from benchmarks.repeats import Row, device, run
-from mercer.stats import goodness_of_fit_test, independence_test, two_sample_test
+from benchmarks.repeats import Row, device, made_once, run
+from mercer.stats import (
+    goodness_of_fit,
+    goodness_of_fit_test,
+    independence,
+    independence_test,
+    two_sample,
+    two_sample_test,
+)
 
 Pair = Callable[[int], tuple[np.ndarray, np.ndarray]]
 COMBINED = {"fused": "fused", "aggregated": "agg"}
@@ -72,7 +79,8 @@ def dependent_pair(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def two_samples(pair: Pair, seed: int) -> dict[str, float]:
     x, y = (torch.from_numpy(side).to(device()) for side in pair(seed))
-    found = {name: two_sample_test(x, y, combine=how, random_state=seed) for name, how in COMBINED.items()}
+    with made_once(two_sample, "pair_sums"):
+        found = {name: two_sample_test(x, y, combine=how, random_state=seed) for name, how in COMBINED.items()}
     found["median"] = two_sample_test(x, y, "median", random_state=seed)
     return {name: result.pvalue for name, result in found.items()}
 
@@ -84,15 +92,17 @@ def gamma_score(x: torch.Tensor) -> torch.Tensor:
 def fits(delta: float, seed: int) -> dict[str, float]:
     x = gamma.rvs(5 + delta, scale=1 / 5, size=(500, 1), random_state=1000 + seed)
     x = torch.from_numpy(x).to(device())
-    return {
-        name: goodness_of_fit_test(x, gamma_score, combine=how, random_state=seed).pvalue
-        for name, how in COMBINED.items()
-    }
+    with made_once(goodness_of_fit, "pair_sums"):
+        return {
+            name: goodness_of_fit_test(x, gamma_score, combine=how, random_state=seed).pvalue
+            for name, how in COMBINED.items()
+        }
 
 
 def dependence(n: int, seed: int) -> dict[str, float]:
     x, y = dependent_pair(n, seed)
-    return {name: independence_test(x, y, combine=how, random_state=seed).pvalue for name, how in COMBINED.items()}
+    with made_once(independence, "permuted_sums"):
+        return {name: independence_test(x, y, combine=how, random_state=seed).pvalue for name, how in COMBINED.items()}
 
 
 def families(repeats: int) -> dict[str, list[Row]]:
@@ -126,13 +136,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*")
     parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--only", default="", help="rows whose names contain this")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--gpu-processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("statistics_power.jsonl"))
     given = parser.parse_args()
     known = families(given.repeats)
     print(f"{processor()}; two-sample tests on {device()}", flush=True)
-    chosen = [row for family in given.families or known for row in known[family]]
+    chosen = [row for family in given.families or known for row in known[family] if given.only in row.name]
     run(chosen, given.out, given.processes, given.gpu_processes)
 
 

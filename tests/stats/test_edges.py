@@ -3,9 +3,13 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import norm
+from sklearn.base import clone
 
-from mercer.core.errors import MercerError
+from mercer.core.errors import InputError, InputTypeError, MercerError
+from mercer.data.rows import ArrayRows
 from mercer.stats import (
     DriftDetector,
     KernelHerding,
@@ -148,3 +152,56 @@ def test_scores_that_are_not_finite_are_refused(name):
     }
     with pytest.raises(MercerError, match="infinity.*row 3, column 1"):
         use[name]()
+
+
+def gram_of(n):
+    return np.exp(-np.square(np.arange(n)[:, None] - np.arange(n)))
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: two_sample_test(np.ones((3, 2)), np.ones((4, 2)), "precomputed"), "7 rows and 2 columns"),
+        (lambda: two_sample_test(gram_of(5)[:2], gram_of(5)[2:4], "precomputed"), "4 rows and 5 columns"),
+        (lambda: mmd(gram_of(5)[:2], 2 * gram_of(5)[2:], "precomputed"), "not symmetric"),
+        (lambda: two_sample_test(["ab", "c"], ["d", "ee"], n_resamples=9).plot_differences(), "Only tables have"),
+        (lambda: two_sample_test(np.ones((3, 2)) * 1e200, np.eye(2) * 1e200), "Column 0 has values as large"),
+        (lambda: MeanEmbedding.of(norm(0, 1)), "give a kernel such as"),
+        (lambda: ksd(np.ones((3, 1)), log_prob=norm(0, 1).logpdf), "written with numpy"),
+        (lambda: goodness_of_fit_test(np.ones((3, 2)), sampler=lambda n: np.ones((n, 2))), r"sampler\(n, rng\)"),
+        (lambda: goodness_of_fit_test(np.ones((3, 2)), sampler=lambda n, r: np.ones((n, 3))), "sampler draws 3"),
+        (lambda: two_sample_test(npy_source(), npy_source()), "read in parts: give estimator='features'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_a_clear_error(call, match):
+    with pytest.raises((InputError, InputTypeError), match=match):
+        call()
+
+
+def npy_source():
+    return ArrayRows(np.ones((5, 2)))
+
+
+def test_an_error_inside_a_sampler_is_shown_as_it_is():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        goodness_of_fit_test(np.ones((3, 1)), sampler=lambda n, rng: n + "a")
+
+
+def test_a_sampler_of_one_column_may_draw_a_vector():
+    x = np.random.default_rng(0).normal(size=(30, 1))
+    assert goodness_of_fit_test(x, sampler=lambda n, rng: rng.normal(size=n), n_resamples=99).pvalue > 0.01
+
+
+def test_a_target_that_is_not_reached_is_said():
+    with pytest.warns(UserWarning, match="not target=1e-09"):
+        KernelHerding(target=1e-9).fit(np.random.default_rng(0).normal(size=(20, 1)))
+
+
+def test_thinning_prints_and_clones_like_an_estimator():
+    assert repr(clone(KernelHerding(3))) == "KernelHerding(m=3)"
+
+
+def test_hsic_and_change_points_take_categories():
+    table = pd.DataFrame({"a": ["x", "y"] * 20 + ["x", "x"] * 20, "b": np.random.default_rng(0).normal(size=80)})
+    assert hsic(table, table) > 10 * hsic(table, table.sample(frac=1.0, random_state=0))
+    assert len(change_points(table[["a"]], random_state=0).points) == 1

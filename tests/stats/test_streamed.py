@@ -87,7 +87,7 @@ def test_tests_and_thinning_read_sources_that_fit():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"estimator": "u"}, "sources of rows take"),
+        ({"estimator": "u"}, "read in parts: give"),
         ({"estimator": "features", "kernel": None}, "needs one kernel"),
         ({"estimator": "block", "block_size": 1}, "block_size=1"),
     ],

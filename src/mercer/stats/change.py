@@ -23,6 +23,7 @@ from mercer.plots.canvas import BLUE, MUTED, ORANGE, axes_for, name_axes
 from mercer.stats.arguments import check
 from mercer.stats.columns import ColumnDifference, column_differences
 from mercer.stats.families import column_scales, given_kernels
+from mercer.stats.mixed import encoded, is_mixed
 from mercer.stats.resampling import block_length
 from mercer.stats.samples import column_labels, sample_points
 
@@ -222,9 +223,9 @@ def _chunks(X: Any) -> tuple[Any, int, tuple[str, ...] | None]:
             return ((part.before, source.read(part).X.double()) for part in source.parts())
 
         return read, source.n_rows, source.names
-    points = sample_points(X, "X")
+    points = encoded([X])[0] if is_mixed(X) else sample_points(X, "X")
     if not points.is_tensor:
-        raise InputError("change_points needs a table of numbers.")
+        raise InputError("change_points needs a table, not a list of objects.")
     values = points.values.detach().cpu()
 
     def cut() -> Iterator[tuple[int, Tensor]]:

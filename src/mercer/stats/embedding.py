@@ -81,6 +81,8 @@ class MeanEmbedding:
         """
         model = cls(kernel)
         model.kernel_, model.measure_ = as_kernel(kernel), GaussianMeasure.of(distribution)
+        if isinstance(getattr(model.kernel_, "length_scale", None), str):
+            raise InputError("A distribution has no rows to find a width from; give a kernel such as Gaussian(1.0).")
         model.measure_.inner(model.kernel_, model.measure_)  # a kernel that does not fit is refused here
         model.function_, model.shrinkage_ = None, 0.0
         return model

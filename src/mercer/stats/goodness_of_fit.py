@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -270,13 +272,22 @@ def _against_sampler(
     if is_mixed(X):
         return two_sample_test(X, _called(sampler, len(X), seed), kernel, **options)
     points = sample_points(X, "X")
-    drawn = as_points(_called(sampler, len(points), seed), "The rows of sampler")
-    return two_sample_test(points, Points(drawn.values, points.names), kernel, **options)
+    drawn = _called(sampler, len(points), seed)
+    if np.ndim(drawn) == 1 and points.is_tensor and points.values.shape[1] == 1:
+        drawn = np.asarray(drawn).reshape(-1, 1)
+    rows = as_points(drawn, "The sample")
+    if rows.values.shape[1] != points.values.shape[1]:
+        raise InputError(f"X has {points.values.shape[1]} columns, but sampler draws {rows.values.shape[1]}.")
+    return two_sample_test(points, Points(rows.values, points.names), kernel, **options)
 
 
 def _called(sampler: Callable[..., Any], n: int, seed: int) -> Any:
     rng = np.random.default_rng(seed)
-    try:
-        return sampler(n, rng)
-    except TypeError:
-        raise InputTypeError("sampler must take the number of rows and a numpy Generator: sampler(n, rng).") from None
+    with contextlib.suppress(ValueError):  # builtins that do not tell what they take
+        try:
+            inspect.signature(sampler).bind(n, rng)
+        except TypeError:
+            raise InputTypeError(
+                "sampler must take the number of rows and a numpy Generator: sampler(n, rng)."
+            ) from None
+    return sampler(n, rng)

@@ -14,6 +14,7 @@ from mercer.kernels import Kernel, Linear, resolve
 from mercer.kernels.pair import DensePair
 from mercer.stats.arguments import check_name
 from mercer.stats.families import domain_of, given_kernels
+from mercer.stats.mixed import encoded, is_mixed
 from mercer.stats.samples import sample_points
 
 
@@ -89,6 +90,8 @@ def variable(X: Any, name: str, kernel: Any) -> Variable:
     assert kernels is not None
     if len(kernels) != 1:
         raise InputError(f"One kernel is needed for {name}, got {len(kernels)}.")
+    if is_mixed(X) and domain_of(kernels, X) == "vectors":
+        (X,) = encoded([X])
     points = rows_of(X, name, domain_of(kernels, X))
     chosen = kernels[0]
     return Variable(points, resolve(chosen.bind(points.names), points) if chosen.domain == "vectors" else chosen)

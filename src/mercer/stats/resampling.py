@@ -58,7 +58,7 @@ def group_blocks(groups: Any, m: int, N: int) -> Tensor:
     _, place = np.unique(values, return_inverse=True)
     shared = np.intersect1d(place[:m], place[m:])
     if len(shared):
-        name = values[place == shared[0]][0]
+        name = values[place == shared[0]].tolist()[0]
         raise InputError(
             f"groups: {name!r} occurs in X and in Y; groups are exchanged as a whole, so each belongs to one sample."
         )

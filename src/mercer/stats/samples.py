@@ -51,7 +51,10 @@ class Pooled:
         _check_alike(x, y)
         if not x.is_tensor:
             return cls(Points([*x.values, *y.values]), len(x))
-        return cls(Points(torch.cat(promote(x.values, y.values)), x.names or y.names), len(x))
+        values = torch.cat(promote(x.values, y.values))
+        if domain == "matrix":
+            _check_gram(values)
+        return cls(Points(values, x.names or y.names), len(x))
 
 
 def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
@@ -97,6 +100,19 @@ def column_labels(names: Sequence[str] | None, d: int) -> tuple[str, ...]:
     ('0', '1')
     """
     return tuple(map(str, range(d))) if names is None else tuple(names)
+
+
+def _check_gram(K: Tensor) -> None:
+    """An error for what cannot be the Gram matrix of all rows of both samples."""
+    if K.shape[0] != K.shape[1]:
+        raise InputError(
+            f"X and Y are to be the rows of one Gram matrix, but together they have {K.shape[0]} rows and {K.shape[1]} "
+            "columns."
+        )
+    off = (K - K.T).abs()
+    if float(off.max()) > 1e-5 * float(K.abs().max()):
+        i, j = divmod(int(off.argmax()), len(K))
+        raise InputError(f"The Gram matrix is not symmetric: entries ({i}, {j}) and ({j}, {i}) differ.")
 
 
 def _check_alike(x: Points, y: Points) -> None:

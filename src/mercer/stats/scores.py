@@ -29,7 +29,15 @@ class LogProbScore:
     def __call__(self, x: Tensor) -> Tensor:
         with torch.enable_grad():
             rows = x.detach().clone().requires_grad_(True)
-            values = self.log_prob(rows)
+            try:
+                values = self.log_prob(rows)
+            except (RuntimeError, TypeError) as error:
+                if "numpy" not in str(error):
+                    raise
+                raise InputTypeError(
+                    f"{function_name(self.log_prob)} is written with numpy, which has no gradients: write it with "
+                    "torch, or give a score."
+                ) from None
             if not isinstance(values, Tensor) or values.numel() != len(rows):
                 raise InputTypeError(
                     f"{function_name(self.log_prob)} must map (n, d) rows to a tensor of n numbers; for {len(rows)} "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from mercer.core.arrays import Points
@@ -45,9 +47,10 @@ class Thinned:
     path: np.ndarray
 
 
-class Thinning:
+class Thinning(BaseEstimator):
     """What the three have in common: fitted attributes and a picture."""
 
+    target: float | None
     indices_: np.ndarray
     weights_: np.ndarray
     discrepancy_: float
@@ -84,6 +87,12 @@ class Thinning:
         self._points, self.kernel_, self.indices_ = points, kernel, found.indices
         self.weights_ = np.full(len(found.indices), 1.0 / len(found.indices))
         self.discrepancies_, self.discrepancy_ = found.path, float(found.path[-1])
+        if self.target is not None and self.discrepancy_ > self.target:
+            warnings.warn(
+                f"{len(found.indices):,} rows have a discrepancy of {self.discrepancy_:.3g}, "
+                f"not target={self.target:g}.",
+                stacklevel=3,
+            )
         return self
 
     def _check_fitted(self) -> None:

@@ -105,6 +105,11 @@ def two_sample_test(
     check_name("null", null, tuple(NULLS))
     of_kind(lambda value: isinstance(value, str), "a name, such as 'u'").check("estimator", estimator, False)
     if is_source(X) or is_source(Y) or estimator == "features":
+        if estimator == "u":
+            raise InputError(
+                "Sources of rows and Dask collections are read in parts: give estimator='features', 'cross', 'linear', "
+                "'block' or 'incomplete', with one kernel, such as kernel='median'."
+            )
         given = Streamed(as_source(X), as_source(Y), client, as_seed(random_state))
         return _streamed(estimator, kernels, given, block_size, budget)
     check_name("estimator", estimator, ("u", *ESTIMATES, "features"))
@@ -183,6 +188,8 @@ class TwoSampleResult(TestResult):
 
     def plot_differences(self, ax: Axes | None = None) -> Axes:
         """Where the samples differ: densities and the witness of one column, or the distance of each of several."""
+        if not self.pooled.points.is_tensor:
+            return plot_columns(self.columns(), ax)
         x, y = (part.values.double().cpu().numpy() for part in (self.pooled.first, self.pooled.second))
         if x.shape[1] > 1:
             return plot_columns(self.columns(), ax)
