@@ -835,3 +835,13 @@ def test_the_mean_is_a_function_of_the_rkhs_plus_the_mean_function():
     model = GaussianProcessRegressor("matern52", mean="zero").fit(X, 3.0 * np.sin(X[:, 0]))
     new = np.array([[0.3], [7.0]])
     np.testing.assert_allclose(model.function_(new), model.predict(new), atol=1e-8)
+
+
+def test_an_open_kernel_is_that_of_greatest_evidence():
+    X = np.random.default_rng(0).uniform(-2, 2, (150, 2))
+    for y, metric in ((np.floor(1.5 * X).sum(1), "l1"), (np.sin(X.sum(1)), None)):
+        found = GaussianProcessRegressor("auto", n_restarts=0).fit(X, y)
+        assert getattr(found.kernel_.kernel, "metric", None) == metric
+        for name in ("matern52", "matern32", "laplace_l1"):
+            other = GaussianProcessRegressor(name, n_restarts=0).fit(X, y)
+            assert found.log_marginal_likelihood_ > other.log_marginal_likelihood_ - 3.0

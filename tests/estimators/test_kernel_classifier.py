@@ -374,3 +374,16 @@ def test_the_margin_of_separable_classes_is_half_their_distance_and_other_losses
     np.testing.assert_allclose(model.margin_, 1.5, rtol=1e-3)
     with pytest.raises(AttributeError, match="hinge"):
         _ = KernelClassifier(Linear(), alpha=1.0).fit(X, y).margin_
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_tuning_never_loses_against_the_kernels_as_they_were_by_the_loss_at_rows_left_out(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(90, 4))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.7 * rng.normal(size=90) > 0
+
+    def loss(**settings):
+        return float(KernelClassifier(**settings).fit(X, y).alpha_path_.errors.min())
+
+    least = min(loss(kernel=name) for name in ("laplace", "laplace_l1", "matern52"))
+    assert loss(tune=True) <= least * (1 + 1e-9)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer import stats
 from mercer.rows import ArrayRows
 
 rng = np.random.default_rng(0)
@@ -34,6 +35,13 @@ MODELS = {
     "regressor": lambda: mercer.KernelRegressor(alpha="auto"),
     "regressor quantile": lambda: mercer.KernelRegressor("imq", loss="quantile", tol=1e-9),
     "process": lambda: mercer.GaussianProcessRegressor(),
+    "ridge tuned": lambda: mercer.KernelRidge(tune=True),
+    "ridge eigenpro": lambda: mercer.KernelRidge(solver="eigenpro"),
+    "ridge flow": lambda: mercer.KernelRidge(solver="flow"),
+    "regressor huber": lambda: mercer.KernelRegressor(loss="huber"),
+    "regressor tube": lambda: mercer.KernelRegressor(loss="epsilon_insensitive", tol=1e-9),
+    "feature machine": lambda: mercer.RFMRegressor(max_iter=2, n_folds=2),
+    "table": lambda: mercer.tabular(mercer.KernelRidge()),
 }
 MAPS = {
     "pca": lambda: mercer.KernelPCA(3),
@@ -46,6 +54,17 @@ CLASSIFIERS = {
     "classifier": lambda: mercer.KernelClassifier(),
     "classifier hinge": lambda: mercer.KernelClassifier("gaussian", loss="hinge", tol=1e-9),
     "process of classes": lambda: mercer.GaussianProcessClassifier(),
+    "classifier tuned": lambda: mercer.KernelClassifier(tune=True),
+    "classifier squared hinge": lambda: mercer.KernelClassifier(loss="squared_hinge"),
+    "feature machine of classes": lambda: mercer.RFMClassifier(max_iter=2, n_folds=2),
+    "table of classes": lambda: mercer.tabular(mercer.KernelClassifier()),
+}
+STATISTICS = {
+    "two samples": lambda A, B: stats.two_sample_test(A, B, n_resamples=20).statistic,
+    "discrepancy": lambda A, B: stats.mmd(A, B),
+    "criterion of independence": lambda A, B: stats.hsic(A, B[:, :1]),
+    "independence": lambda A, B: stats.independence_test(A, B, n_resamples=20).statistic,
+    "thinning": lambda A, B: stats.KernelThinning().fit(A).indices_.astype(float),
 }
 
 
@@ -105,3 +124,10 @@ def test_reports_print_auto():
     model = mercer.KernelRidge().fit(X, Y)
     assert "Laplace(length_scale='auto'" in str(model.report())
     assert len(model.kernel_.length_scale) == 5
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_units_of_columns_change_no_statistic(name):
+    expected = STATISTICS[name](X[:45], X[45:] + 0.2)
+    found = STATISTICS[name](moved(X[:45]), moved(X[45:] + 0.2))
+    assert close(np.asarray(found), np.asarray(expected))

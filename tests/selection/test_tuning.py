@@ -333,3 +333,29 @@ def test_one_column_of_many_that_are_noise_is_found():
         tuned = tune_kernel(kernel, points(X), torch.from_numpy(y), None, "loo", tune="ard")
         assert tuned.start_error > 0.9
         assert tuned.error < 0.3, "no slope is left where one factor ended"
+
+
+def test_the_kernel_that_suits_the_function_is_taken():
+    """Steps in each column for itself ask for the L1 distance, a smooth function of a sum for a smooth kernel."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (300, 3))
+    kernels = Laplace((2.0,) * 3), Laplace((4.0,) * 3, metric="l1"), Gaussian((2.0,) * 3)
+    for y, place in ((np.floor(2 * X).sum(1), 1), (np.sin(X.sum(1)), 2)):
+        tuned = tune_kernel(kernels[0], points(X), torch.from_numpy(y), None, "loo", tune=True, rivals=kernels[1:])
+        assert type(tuned.kernel) is type(kernels[place])
+        assert getattr(tuned.kernel, "metric", "") == getattr(kernels[place], "metric", "")
+        names = [name for name, _ in tuned.compared]
+        assert names == ["laplace", "laplace_l1", "gaussian"]
+        assert min(tuned.compared, key=lambda pair: pair[1])[0] == names[place]
+        assert tuned.error < tuned.start_error
+
+
+def test_only_an_open_kernel_is_replaced_by_tuning():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (120, 2))
+    y = np.sin(X.sum(1))
+    assert KernelRidge("laplace", tune=True).fit(X, y).kernel_.metric == "l2"
+    open_ = KernelRidge(tune=True).fit(X, y)
+    assert not isinstance(open_.kernel_, Laplace)
+    assert len(open_.tuning_.compared) > 2
+    assert KernelRidge().fit(X, y).kernel_ == KernelRidge("laplace").fit(X, y).kernel_

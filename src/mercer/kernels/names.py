@@ -11,6 +11,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.objects import Callable
 from mercer.kernels.registry import NAMED
 
+OPEN = "auto"
+
 KernelLike: TypeAlias = Kernel | str | Function[..., Any]
 """What stands for a kernel: a kernel, its name, or a function of two points."""
 
@@ -32,6 +34,11 @@ def kernel_from_name(name: str) -> Kernel:
     closest = difflib.get_close_matches(key, NAMED, n=1)
     hint = f' Did you mean "{closest[0]}"?' if closest else ""
     raise InputError(f"There is no kernel named {name!r}.{hint} Known names: {', '.join(sorted(NAMED))}.")
+
+
+def is_open(kernel: KernelLike) -> bool:
+    """Whether a kernel is "auto": the Laplace kernel, in whose place tuning may put another one."""
+    return isinstance(kernel, str) and kernel.strip().lower() == OPEN
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:

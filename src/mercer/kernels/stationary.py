@@ -58,7 +58,11 @@ class Gaussian(Kernel):
 
 
 @register(
-    names={"laplace": {"length_scale": AUTO}, "laplace_l1": {"length_scale": AUTO, "metric": "l1"}},
+    names={
+        "laplace": {"length_scale": AUTO},
+        "laplace_l1": {"length_scale": AUTO, "metric": "l1"},
+        "auto": {"length_scale": AUTO},
+    },
     examples=[
         {"length_scale": 1.5},
         {"length_scale": (1.0, 2.0)},

@@ -2,56 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import torch
-from scipy.optimize import OptimizeResult, minimize
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError, MercerError, NotPositiveDefiniteError
+from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.kernels import Kernel
-from mercer.kernels.columns import per_column
+from mercer.kernels.parameters import AUTO
+from mercer.kernels.registry import NAMED
 from mercer.selection.alpha import get_criterion
+from mercer.selection.deciding import FEW_ROWS, Decision, decided, moves_together
 from mercer.selection.objective import FAILED, Objective, weighted_gram
 from mercer.selection.rows import Rows, merged_rows, subsample
+from mercer.selection.search import CANDIDATES, FACTORS, Candidate, Progress, Search, screened_starts
 from mercer.solvers.system import check_alpha
-
-FACTORS = (1.0, 1 / 3, 3.0, 0.1, 10.0, 0.01, 100.0, 1e-3, 1e3)
-"""Multiples of the given length scales that are tried before the descent, in this order."""
-
-RIDGES = tuple(10.0**power for power in range(-10, 1))
-"""Values of alpha / tr A that are tried before the descent."""
 
 MOST_ROWS = 1000
 """Rows that are learned from, at most: an evaluation takes the cube of their number."""
-FEW_ROWS = 500  # for the first descents
 JUDGED_FROM = 6  # distinct rows: fewer leave too little to judge a tuned kernel by
-SCREENED_ROWS = 200  # for the screening
-DESCENTS = 3  # from the best of the screened starts
-
-CANDIDATES = ("none", "scale", "ard")
-"""What may be tuned, in the order of the number of parameters."""
-FOLDS = 3
-"""Parts of a small sample, each judged by fits to the others."""
-CLEAR = 1.0
-"""Standard errors by which a candidate must beat those that have fewer parameters."""
-
-SMALL_RIDGE = 0.01
-"""Of the mean of k(x, x): the ridge from which many length scales start, so that each of them has a slope. On
-pumadyn32nm, 28 of whose 32 columns are noise, descents from where one factor ended found nothing."""
-
-DISTANCE_PENALTY = 0.01  # in log error, for each place in FACTORS: extreme starts only when they pay
-PARAMETER_RANGE = np.log(100.0)  # either way from where the descent starts
-RIDGE_RANGE = (np.log(1e-10), np.log(100.0))  # of alpha / tr A: below, coefficients lose half their digits
-SMALLEST_GAIN = 1e-4  # of the log error, in one iteration
-EVALUATIONS = 3  # of the error, at most, for each iteration
-
-
-Progress = Callable[[int, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +50,9 @@ class Tuned:
     judged : tuple[float, ...]
         Where the rows decided what to tune, the relative errors of "none", "scale" and "ard" at rows that those fits
         had not seen; else empty.
+    compared : tuple[tuple[str, float], ...]
+        Where several kernels were compared, each with its error at such rows as it is or with one factor for its length
+        scales, the smaller one; else empty.
     """
 
     kernel: Kernel
@@ -90,6 +64,7 @@ class Tuned:
     rows_used: int
     tune: str = "ard"
     judged: tuple[float, ...] = ()
+    compared: tuple[tuple[str, float], ...] = ()
 
 
 def tune_kernel(
@@ -100,6 +75,8 @@ def tune_kernel(
     alpha: float | Tensor | str,
     *,
     tune: str | bool = "ard",
+    rivals: Sequence[Kernel] = (),
+    loss_of: Callable[[Kernel], float] | None = None,
     intercept: bool = False,
     max_rows: int = MOST_ROWS,
     max_iter: int = 50,
@@ -121,6 +98,10 @@ def tune_kernel(
     on few rows, so each candidate is tuned on some rows and judged on others: on 500 by those left, or, of less than
     1,000 rows, on two thirds by the third. The fewest parameters win whose error is worse than the least by no more
     than a standard error of the difference.
+
+    Where there are `rivals`, other kernels with length scales that are numbers, the best of all kernels is found in the
+    same way, whatever `tune` is. `loss_of` gives the loss of a kernel at rows left out, where it is not the squared
+    one: a kernel as it was given is then taken instead where its loss is less.
 
     `n_starts` multiples of the given length scales are screened on at most 500 rows. Descents there from the best three
     find the start of the descent on all. On more than `max_rows` distinct rows a random subsample is used; there a
@@ -148,16 +129,12 @@ def tune_kernel(
     weighted_gram(kernel, rows.take(slice(2)))  # a kernel that does not fit the data fails here, with its own words
     share = rows.total / everything.total
     fixed = None if isinstance(alpha, str) else check_alpha(alpha, rows.Y.shape[1]).expand(rows.Y.shape[1]) * share
-    whole = Objective(kernel, rows, fixed, error_of, intercept)
-    few = whole if len(rows) <= FEW_ROWS else whole.on(slice(FEW_ROWS))
+    kernels = [Objective(one, rows, fixed, error_of, intercept) for one in (kernel, *rivals)]
     search = Search(FACTORS[:n_starts], max_iter, progress)
-    judged: tuple[float, ...] = ()
-    found: dict[str, Candidate] | None = None
-    if tune is True and len(rows) < JUDGED_FROM:
-        tune = "none"
-    elif tune is True:
-        tune, judged, found = decided(whole, search)
-    found = found or search.candidates(few, tune)
+    choice = _choice(kernels, tune, search)
+    whole, tune = kernels[choice.kernel], choice.tune
+    few = whole if len(rows) <= FEW_ROWS else whole.on(slice(FEW_ROWS))
+    found = choice.found or search.candidates(few, tune)
     given = found["none"].on(whole)
     if tune == "none":
         best = given
@@ -170,167 +147,47 @@ def tune_kernel(
         )
     if given.value < best.value:
         tune, best = "none", given
+    if loss_of is not None:
+        plain = [_as_given(one) for one in kernels if tune != "none" or one is not whole]
+        place = int(np.argmin([loss_of(one.kernel) for one in (best, *plain)]))
+        tune, best = (tune, best) if place == 0 else ("none", plain[place - 1])
+    start = given.value if choice.kernel == 0 else _as_given(kernels[0]).value
     return Tuned(
-        kernel=kernel if tune == "none" else best.kernel,
+        kernel=best.objective.kernel if tune == "none" else best.kernel,
         alpha=best.objective.ridge_at(best.theta) / share if isinstance(alpha, str) else alpha,
         error=float(np.exp(best.value)),
-        start_error=float(np.exp(given.value)) if given.value < FAILED else float("inf"),
+        start_error=float(np.exp(start)) if start < FAILED else float("inf"),
         history=tuple(search.history),
         message=f"{best.words}; {_which_rows(rows, everything)}",
         rows_used=len(rows),
         tune=tune,
-        judged=judged,
+        judged=choice.judged,
+        compared=tuple((_name(one.kernel), least) for one, least in zip(kernels, choice.least, strict=False)),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A place where a search ended: the logs of the parameters, the objective there, and how it ended."""
-
-    objective: Objective
-    value: float
-    theta: np.ndarray
-    words: str
-
-    @property
-    def kernel(self) -> Kernel:
-        return self.objective.kernel_at(self.theta)
-
-    def on(self, objective: Objective) -> Candidate:
-        """The same place for other rows."""
-        other = objective.moving(self.objective.kernel, tied=self.objective.tied)
-        return replace(self, objective=other, value=other.value(self.theta))
+def _choice(kernels: Sequence[Objective], tune: str | bool, search: Search) -> Decision:
+    """The kernel and what is tuned of it: by rows that the fits have not seen where there is a choice."""
+    wanted = CANDIDATES if tune is True else (str(tune),)
+    if tune is True and len(kernels[0].rows) < JUDGED_FROM:
+        return Decision(0, "none")
+    if moves_together(kernels[0]):
+        wanted = ("scale",)
+    if len(wanted) == len(kernels) == 1 or len(kernels[0].rows) < JUDGED_FROM:
+        return Decision(0, wanted[0])
+    return decided(kernels, wanted, search)
 
 
-@dataclass(frozen=True, eq=False)
-class Search:
-    """Descents, with what is told of them."""
-
-    factors: tuple[float, ...]
-    max_iter: int
-    progress: Progress | None = None
-    history: list[float] = field(default_factory=list)
-
-    def candidates(self, objective: Objective, tune: str) -> dict[str, Candidate]:
-        """The kernel as it is with the best ridge, and what becomes of it where more and more is tuned."""
-        self.history.clear()
-        scale = objective.moving(objective.kernel, tied=True)
-        starts = screened_starts(scale.on(slice(SCREENED_ROWS)), self.factors)
-        value, theta = starts[0] if len(scale.rows) <= SCREENED_ROWS else screened_starts(scale, (1.0,))[0]
-        found = {"none": Candidate(scale, value, theta, "the kernel as it was given is as good")}
-        if tune != "none":
-            found["scale"] = self._ended(scale, promising(starts))
-        if tune == "ard":
-            ard = objective.moving(per_column(found["scale"].kernel, objective.rows.X), tied=False)
-            if len(ard.start()) == len(scale.start()):
-                found["ard"] = found["scale"]
-            else:
-                found["ard"] = self._ended(ard, self._starts_of_many(objective, found["scale"]))
-        return found
-
-    def _starts_of_many(self, objective: Objective, scale: Candidate) -> list[np.ndarray]:
-        """Where each length scale begins to move for itself: where one factor ended, and, as there may be no slope left
-        there, at the kernel as it was given with a small ridge.
-        """
-        ended, given = (
-            objective.moving(per_column(kernel, objective.rows.X), tied=False).start()
-            for kernel in (scale.kernel, objective.kernel)
-        )
-        ridge = scale.theta[len(scale.objective.start()) :]
-        least = np.minimum(ridge, np.log(SMALL_RIDGE / len(objective.rows)))
-        return [np.append(ended, ridge), np.append(given, least)]
-
-    def continued(self, found: Candidate, objective: Objective) -> Candidate:
-        """A descent on more rows from where one on few ended."""
-        self.history.clear()
-        return self._ended(objective.moving(found.objective.kernel, tied=found.objective.tied), [found.theta])
-
-    def _ended(self, objective: Objective, starts: list[np.ndarray]) -> Candidate:
-        if len(starts[0]) == 0:
-            return Candidate(objective, objective.value(starts[0]), starts[0], "the kernel has no parameters to tune")
-        found = [_minimise(objective, start, self.max_iter, self._after_iteration) for start in starts]
-        end = min(found, key=lambda result: result.fun)
-        words = f"no further progress after {end.nit} iterations"
-        if end.success:
-            words = f"converged after {end.nit} iterations"
-        elif end.nit >= self.max_iter or end.nfev >= EVALUATIONS * self.max_iter:
-            words = f"stopped at the limit after {end.nit} iterations"
-        value, theta = (FAILED, starts[0]) if objective.best is None else objective.best
-        return Candidate(objective, value, theta, words)
-
-    def _after_iteration(self, intermediate_result: Any) -> None:
-        self.history.append(min([float(np.exp(intermediate_result.fun)), *self.history[-1:]]))
-        if self.progress is not None:
-            self.progress(len(self.history), self.history[-1])
+def _as_given(kernel: Objective) -> Candidate:
+    """The kernel as it is with the best ridge."""
+    tied = kernel.moving(kernel.kernel, tied=True)
+    return Candidate(tied, *screened_starts(tied, (1.0,))[0], "the kernel as it was given has the smaller loss")
 
 
-def decided(whole: Objective, search: Search) -> tuple[str, tuple[float, ...], dict[str, Candidate] | None]:
-    """What to tune, by errors at rows that the fits have not seen, these errors, and the fits to the first few rows.
-
-    A candidate with more parameters must be better by more than a standard error of the difference, over rows.
-    """
-    n, free = len(whole.rows), whole.moving(per_column(whole.kernel, whole.rows.X), tied=False)
-    if whole.rows.square or len(free.start()) == len(whole.moving(whole.kernel, tied=True).start()):
-        return "scale", (), None
-    split = n >= 2 * FEW_ROWS
-    used = search if split else Search(search.factors, search.max_iter)
-    order = torch.arange(n, device=whole.rows.Y.device)
-    parts = [order[FEW_ROWS:]] if split else list(order.tensor_split(min(n, FOLDS)))
-    squares = []
-    for part in parts:
-        others = order[(order < part[0]) | (order > part[-1])][:FEW_ROWS]
-        found = used.candidates(whole.on(others), "ard")
-        rows = whole.rows.take(part)
-        squares.append(torch.stack([_squared_errors(found[name], rows, whole.variance) for name in CANDIDATES]))
-    errors = torch.cat(squares, dim=1).cpu().numpy()
-    weights = torch.cat([whole.rows.weights[part] for part in parts]).cpu().numpy()
-    share = weights / weights.sum()
-    means = errors @ share
-    best = int(np.argmin(means))
-    with np.errstate(invalid="ignore"):  # where there is no fit errors are infinite, and no candidate is near the best
-        change = errors - errors[best]
-        spread = np.sqrt(((change - (means - means[best])[:, None]) ** 2 * share) @ share)
-        near = means - means[best] <= CLEAR * spread
-    return CANDIDATES[int(np.argmax(near))], tuple(map(float, means)), found if split else None
-
-
-def _squared_errors(found: Candidate, rows: Rows, variance: Tensor) -> Tensor:
-    """Relative squared errors at rows, the mean over targets; infinite where there is no fit."""
-    try:
-        missed = rows.Y - found.objective.predictions(found.theta, rows)
-    except MercerError:
-        return rows.Y.new_full((len(rows),), torch.inf)
-    return (missed.square() / variance).mean(1)
-
-
-def screened_starts(objective: Objective, factors: tuple[float, ...]) -> list[tuple[float, np.ndarray]]:
-    """Values and places of possible starts: length scales times each factor, with the best ridge.
-
-    The kernel as it was given comes first.
-    """
-    widths = objective.widths
-    ridges = [()] if objective.alpha is not None else [(np.log(rho),) for rho in RIDGES]
-    starts = []
-    for factor in factors if widths.any() else (1.0,):
-        thetas = [np.append(objective.start() + np.log(factor) * widths, ridge) for ridge in ridges]
-        starts.append(min(((objective.value(theta), theta) for theta in thetas), key=lambda start: start[0]))
-    return starts
-
-
-def promising(starts: list[tuple[float, np.ndarray]]) -> list[np.ndarray]:
-    """The few starts worth a descent, the best first."""
-    order = sorted(range(len(starts)), key=lambda i: starts[i][0] + DISTANCE_PENALTY * i)
-    return [starts[i][1] for i in order[:DESCENTS]]
-
-
-def _minimise(objective: Objective, start: np.ndarray, max_iter: int, callback: Callable[..., None]) -> Any:
-    if max_iter == 0:
-        return OptimizeResult(fun=objective(start)[0], nit=0, nfev=1, success=False)
-    bounds = [(place - PARAMETER_RANGE, place + PARAMETER_RANGE) for place in start]
-    if objective.alpha is None:
-        bounds[-1] = RIDGE_RANGE
-    options = {"maxiter": max_iter, "maxfun": EVALUATIONS * max_iter, "ftol": SMALLEST_GAIN, "gtol": 1e-5}
-    return minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
+def _name(kernel: Kernel) -> str:
+    """The kernel as users name it, without the length scales that were found."""
+    bare = kernel.replace(length_scale=AUTO)
+    return next((name for name, known in NAMED.items() if known == bare), repr(bare))
 
 
 def _which_rows(rows: Rows, everything: Rows) -> str:

@@ -65,7 +65,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
+    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the Laplace
+        kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
     loss : "logistic", "hinge" (the support vector machine), "squared_hinge", "squared", or a `mercer.losses.Loss`
         of labels -1 and 1.
     alpha : a number > 0; a support vector machine has C = 1 / (2 alpha). "auto" chooses the value of least loss at rows
@@ -122,7 +123,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     def __init__(
         self,
-        kernel: KernelLike = "laplace",
+        kernel: KernelLike = "auto",
         *,
         loss: Loss | str = "logistic",
         alpha: Alpha = "auto",

@@ -66,7 +66,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
+    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the Laplace
+        kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
     loss : "squared" (`KernelRidge` is faster), "huber" (targets far away count less), "quantile",
         "epsilon_insensitive" (support vector regression), or a `mercer.losses.Loss`. A loss that is not convex is
         minimised to a local solution.
@@ -128,7 +129,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
 
     def __init__(
         self,
-        kernel: KernelLike = "laplace",
+        kernel: KernelLike = "auto",
         *,
         loss: Loss | str = "squared",
         alpha: Alpha = "auto",

@@ -61,6 +61,11 @@ class LossPlan:
         return {"tol": float(settings.tol), "max_iter": settings.max_iter, "callback": callback}
 
 
+def by_spectrum(plan: LossPlan) -> bool:
+    """Whether alpha is found by the eigenvectors of the kernel: it is open, and the loss smooth and convex."""
+    return plan.alpha == "auto" and not plan.settings.kinked and plan.losses[0].convex
+
+
 def plan_loss(settings: LossSettings, sample: Sample, classes: np.ndarray | None = None) -> LossPlan:
     """The plan for a sample whose targets are numbers or, given the classes, their places."""
     alpha = checked_loss_alpha(settings.alpha)

@@ -10,6 +10,7 @@ from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.estimators.by_loss.quantiles import checked_quantiles, is_list
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.names import is_open
 from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
 from mercer.solvers.landmarks import check_landmarks
 
@@ -24,8 +25,8 @@ class LossSettings:
     """What a user asked for; see `KernelClassifier` and `KernelRegressor`.
 
     `losses` are one for each of the `quantiles`, else one alone; `in_spreads` tells that their parameters are multiples
-    of the spread of y. `n_landmarks` counts those that are given as points,
-    too. `in_columns` tells that predictions have a column for each quantile, also for one.
+    of the spread of y. `n_landmarks` counts those that are given as points, too. `in_columns` tells that predictions
+    have a column for each quantile, also for one; `any_kernel` that tuning may take another kernel.
     """
 
     kernel: Kernel
@@ -48,6 +49,7 @@ class LossSettings:
     quantiles: tuple[float, ...] | None = None
     in_columns: bool = False
     in_spreads: bool = False
+    any_kernel: bool = False
 
     @classmethod
     def of_classifier(cls, parameters: Mapping[str, Any]) -> LossSettings:
@@ -81,6 +83,7 @@ class LossSettings:
 
 def _shared(parameters: Mapping[str, Any]) -> dict[str, Any]:
     p = dict(parameters)
+    p["any_kernel"] = is_open(p["kernel"])
     p["kernel"], p["seed"] = as_kernel(p["kernel"]), as_seed(p.pop("random_state"))
     p["n_landmarks"] = check_landmarks(p["landmarks"], p["n_landmarks"])
     return p

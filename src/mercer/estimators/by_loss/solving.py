@@ -16,7 +16,7 @@ from mercer.core.memory import give_back, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.data.sample import Sample, spread
 from mercer.estimators.by_loss.fit import Later, LossFit
-from mercer.estimators.by_loss.plan import LossPlan
+from mercer.estimators.by_loss.plan import LossPlan, by_spectrum
 from mercer.estimators.by_loss.probabilities import calibrated, decisions_left_out
 from mercer.estimators.by_loss.problem import Problem, objectives_of, problem_of
 from mercer.estimators.by_loss.quantiles import crossings
@@ -89,7 +89,7 @@ def _at(plan: LossPlan, problem: Problem, alpha: float, starts: Sequence[Known |
 def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
     """The minima at the alpha of least loss at rows left out."""
     kinked, how = plan.settings.kinked, str(plan.alpha)
-    if how == "auto" and not kinked and problem.objectives[0].loss.convex:
+    if by_spectrum(plan):
         return _at_spectral_alpha(plan, problem)
     options = plan.options(tell=False)
     if kinked:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import ModelFileError
-from mercer.files.kinds import ANY_TABLE, TEXT, Either, Several, Table, number, one_of, whole
+from mercer.files.kinds import ANY_TABLE, TEXT, Either, Pairs, Several, Table, number, one_of, whole
 from mercer.kernels import from_dict, to_dict
 from mercer.selection import Tuned
 from mercer.selection.tuning import CANDIDATES
@@ -25,8 +25,9 @@ TUNING = Table(
         "rows_used": whole(1),
         "tune": one_of(*CANDIDATES),
         "judged": Several(number(finite=False)),
+        "compared": Pairs(TEXT, number(finite=False)),
     },
-    may_lack=("tune", "judged"),
+    may_lack=("tune", "judged", "compared"),
 )
 
 
@@ -39,6 +40,7 @@ def plain_tuning(tuning: Tuned) -> dict[str, Any]:
         "alpha": alpha.tolist() if isinstance(alpha, Tensor) else alpha,
         "history": list(tuning.history),
         "judged": list(tuning.judged),
+        "compared": [list(pair) for pair in tuning.compared],
     }
 
 
@@ -52,5 +54,6 @@ def read_tuning(values: dict[str, Any]) -> Tuned:
         "alpha": torch.tensor(alpha, dtype=torch.float64) if isinstance(alpha, list) else float(alpha),
         "history": tuple(values["history"]),
         "judged": judged,
+        "compared": tuple((str(name), float(error)) for name, error in values.get("compared", ())),
     }
     return Tuned(**values | found)

@@ -14,11 +14,12 @@ from mercer.core.errors import InputError
 from mercer.data.given import Noise
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.gaussian.noise import row_variances
-from mercer.estimators.gaussian.plan import ProcessPlan, observations
+from mercer.estimators.gaussian.plan import ProcessPlan, observations, other_starts
 from mercer.processes import ExactPosterior, LeaveOneOut, Maximum, Observations, Posterior
+from mercer.processes.choose_kernel import choose_kernel
 from mercer.processes.choose_mean import choose_mean
 from mercer.processes.components import Component, terms_of
-from mercer.processes.means import Mean
+from mercer.processes.means import ConstantMean, Mean
 from mercer.processes.slopes import slope
 from mercer.processes.stages import learn
 
@@ -139,6 +140,7 @@ def fit_process(plan: ProcessPlan, sample: Sample) -> ProcessFit:
     owned = replace(sample, rows=sample.rows.owned())
     data = observations(owned, plan.target_scale, plan.settings.row_noise, plan.place.device)
     teaching = data if plan.taught is None else data.take(plan.taught)
+    plan = _with_best_kernel(plan, teaching)
     mean, mean_reason = _mean(plan, teaching)
     optimum = _learned(plan, teaching, mean, n_copies=len(data) - len(teaching)) if plan.learns else None
     theta = plan.hyper.start if optimum is None else optimum.theta
@@ -170,6 +172,16 @@ def with_more(fit: ProcessFit, sample: Sample, noise: Noise | None) -> ProcessFi
 def likelihood_of(plan: ProcessPlan, posterior: Posterior) -> float:
     """The log marginal likelihood in the units of the targets."""
     return posterior.log_marginal_likelihood() - len(posterior.data) * float(plan.target_scale.log().sum())
+
+
+def _with_best_kernel(plan: ProcessPlan, data: Observations) -> ProcessPlan:
+    """The plan with the kernel that the data ask for, where it is open."""
+    if not (plan.settings.any_kernel and plan.learns):
+        return plan
+    plans = [plan, *other_starts(plan, data)]
+    mean = ConstantMean() if plan.mean is None else plan.mean
+    options = {"max_iter": plan.settings.max_iter, "seed": plan.settings.seed}
+    return plans[choose_kernel(data, [one.hyper for one in plans], mean, plan.place, **options)]
 
 
 def _mean(plan: ProcessPlan, data: Observations) -> tuple[Mean, str]:

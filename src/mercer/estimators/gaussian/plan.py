@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from mercer.core.devices import choose_device, choose_dtype
 from mercer.core.memory import budget_beside
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.gaussian.noise import row_variances
-from mercer.estimators.gaussian.settings import LearningSettings, ProcessSettings
+from mercer.estimators.gaussian.settings import KERNELS, LearningSettings, ProcessSettings
 from mercer.kernels.overflow import check_kernel_values
 from mercer.operators.placement import Placement
 from mercer.processes import Hyperparameters, Observations, as_mean
@@ -76,6 +76,12 @@ def plan_process(settings: ProcessSettings, sample: Sample) -> ProcessPlan:
     name, reason = choose_method(settings.method, n, n_taught, place)
     method = method_of(settings, name, seen, budget)
     return ProcessPlan(settings, hyper, scales, learns, place, method, f"{name}: {reason}", mean, target_scale, taught)
+
+
+def other_starts(plan: ProcessPlan, data: Observations) -> list[ProcessPlan]:
+    """The plan with each kernel in turn that may take the place of an open one."""
+    settings = [replace(plan.settings, kernel=name) for name in KERNELS[1:]]
+    return [replace(plan, hyper=_start(one, data)[0], settings=one) for one in settings]
 
 
 def observations(sample: Sample, target_scale: Tensor, row_noise: Tensor | None, device: torch.device) -> Observations:

@@ -69,7 +69,8 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
     ----------
     kernel : Kernel, str or callable
         A `Kernel`, its name, or a function of two points. A name stands for a signal variance times the kernel with a
-        length scale for each feature, with start values from the data. A `Kernel` is in the units of the data.
+        length scale for each feature, with start values from the data. A `Kernel` is in the units of the data. "auto"
+        takes that of "matern52", "matern32" and "laplace_l1" of which the data have the greatest evidence.
     mean : str, float or callable
         "zero", "constant", "linear", a number or a function of rows. Coefficients of "constant" and "linear" are those
         of greatest likelihood, found in closed form (generalised least squares) with every fit. "auto" takes the linear

@@ -12,15 +12,20 @@ from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.estimators.gaussian.noise import checked_noise
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.names import is_open
 from mercer.processes.maximise import Progress
 from mercer.processes.methods import METHODS
+
+KERNELS = ("matern52", "matern32", "laplace_l1")
+"""What kernel="auto" is for numbers: that of greatest evidence. For labels it is the first."""
 
 
 @dataclass(frozen=True, eq=False)
 class LearningSettings:
     """What a user asked for; see `GaussianProcessClassifier`.
 
-    A `kernel` that is a name stands for a variance times it, with a length scale for each feature from the data.
+    A `kernel` that is a name stands for a variance times it, with a length scale for each feature from the data;
+    `any_kernel` tells that learning may take one of `KERNELS` in its place.
     """
 
     kernel: str | Kernel
@@ -35,11 +40,15 @@ class LearningSettings:
     seed: int
     max_iter: int
     verbose: bool
+    any_kernel: bool
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Self:
         """The settings of an estimator's parameters."""
         p = dict(parameters)
+        p["any_kernel"] = is_open(p["kernel"])
+        if p["any_kernel"]:
+            p["kernel"] = KERNELS[0]
         p["kernel"] = p["kernel"] if isinstance(p["kernel"], str) else as_kernel(p["kernel"])
         p["seed"] = as_seed(p.pop("random_state"))
         return cls(**p)

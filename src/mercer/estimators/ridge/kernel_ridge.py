@@ -87,7 +87,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`.
+    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the Laplace
+        kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
     alpha : ridge: a number >= 0, one per target, or a word to choose it for each target: "loo" by leave-one-out, "gcv"
         by generalised cross-validation, both from one eigendecomposition of all rows. "auto" is "loo" up to 2,000
         distinct rows; above, it is the alpha of 2,000 of them, drawn at random, and the solver is that of a number.
@@ -159,7 +160,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
 
     def __init__(
         self,
-        kernel: KernelLike = "laplace",
+        kernel: KernelLike = "auto",
         *,
         alpha: Alpha = "auto",
         alphas: Numbers | None = None,

@@ -13,6 +13,7 @@ from mercer.core.seeding import as_seed
 from mercer.data.given import Landmarks
 from mercer.estimators.common.alpha import AUTO, checked_alphas
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels.names import is_open
 from mercer.solvers.landmarks import check_landmarks
 from mercer.solvers.registry import is_default, name_of, options_of, traits_of
 
@@ -27,6 +28,7 @@ FIXED = ("kernel", "fit_intercept", "landmarks", "n_landmarks", "n_features")
 class RidgeSettings:
     """What a user asked for; see `KernelRidge`. `n_landmarks` counts those that are given as points, too.
 
+    `any_kernel` tells that tuning may take another kernel.
     `solver` is a name, `method` the solver where it was given as an object.
     """
 
@@ -49,6 +51,7 @@ class RidgeSettings:
     checkpoint: Any
     client: Any
     verbose: bool
+    any_kernel: bool = False
 
     @property
     def automatic(self) -> bool:
@@ -66,6 +69,7 @@ class RidgeSettings:
         p = dict(parameters)
         p["solver"], p["method"] = _named(p)
         p["n_landmarks"] = _checked_landmarks(p["solver"], p["landmarks"], p["n_landmarks"])
+        p["any_kernel"] = is_open(p["kernel"])
         p["kernel"], p["alphas"] = as_kernel(p["kernel"]), checked_alphas(p["alphas"])
         p["seed"] = as_seed(p.pop("random_state"))
         return cls(**p)
