@@ -54,10 +54,9 @@ def _loss_left_out(plan: LossPlan, some: Sample) -> float:
     cpu = torch.device("cpu")
     place = replace(plan.place, device=cpu)
     matrix = torch.as_tensor(place.gram(plan.kernel, some.rows).dense()).double()
-    spectral = Spectral.of_matrix(matrix, some.weights, plan.settings.fit_intercept)
-    objectives = objectives_of(plan, some, cpu)
     alphas = loss_alphas(FullSpan.of(None, matrix=matrix))
-    return float(select_alpha_of_spectrum(spectral, objectives, alphas)[0].errors.min())
+    spectral = Spectral.of_matrix(matrix, some.weights, plan.settings.fit_intercept)
+    return float(select_alpha_of_spectrum(spectral, objectives_of(plan, some, cpu), alphas)[0].errors.min())
 
 
 def _moved_in(targets: Tensor, weights: Tensor | None) -> Tensor:
