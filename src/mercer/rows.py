@@ -1,5 +1,27 @@
-"""Sources of rows that need not fit in memory: `KernelRidge.fit` and `predict` take them in place of arrays."""
+"""Sources of rows that need not fit in memory: `fit`, `predict` and `score` take them in place of arrays."""
 
-from mercer.data.rows import ArrayRows, Chunk, DaskRows, ParquetRows, Part, RowSource, chunk_rows, npy_rows
+from mercer.data.rows import (
+    ArrayRows,
+    Chunk,
+    DaskRows,
+    DaskTables,
+    ParquetRows,
+    ParquetTables,
+    Part,
+    RowSource,
+    chunk_rows,
+    npy_rows,
+)
 
-__all__ = ["ArrayRows", "Chunk", "DaskRows", "ParquetRows", "Part", "RowSource", "chunk_rows", "npy_rows"]
+__all__ = [
+    "ArrayRows",
+    "Chunk",
+    "DaskRows",
+    "DaskTables",
+    "ParquetRows",
+    "ParquetTables",
+    "Part",
+    "RowSource",
+    "chunk_rows",
+    "npy_rows",
+]

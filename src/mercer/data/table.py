@@ -67,6 +67,17 @@ class Table:
         columns = {f"x{j}": plain_column(array[:, j], j) for j in range(array.shape[1])}
         return cls(columns, len(array), named=False)
 
+    @classmethod
+    def joined(cls, tables: Sequence[Table]) -> Table:
+        """The rows of tables with the same columns, one after the other; a column without values fits any kind.
+
+        >>> Table.joined([Table.of({"city": ["Oslo"]}), Table.of({"city": [None]})]).columns["city"]
+        array(['Oslo', None], dtype=object)
+        """
+        names, first = tables[0].names, tables[0]
+        columns = {name: _joined([table.columns[name] for table in tables]) for name in names}
+        return cls(columns, sum(map(len, tables)), first.named)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
@@ -104,6 +115,24 @@ def plain_column(values: np.ndarray, name: Any = "") -> Column:
     if kind == "m":
         return _seconds(values)
     return _of_objects(values.tolist() if kind in "US" else list(values), name)
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    """Columns one after the other, of the kind that all of them fit."""
+    known = {column.dtype.kind for column in columns if not _is_empty(column)}
+    if len(known | {column.dtype.kind for column in columns}) == 1:
+        return np.concatenate(columns)
+    if known <= {"f", "b"}:
+        return np.concatenate([column.astype(np.float64) for column in columns])
+    if known == {"M"}:
+        gaps = np.datetime64("NaT", "us")
+        return np.concatenate([np.full(len(c), gaps) if _is_empty(c) else c for c in columns])
+    texts = [np.array([None if _is_gap(v) else str(v) for v in column.tolist()], dtype=object) for column in columns]
+    return np.concatenate(texts)
+
+
+def _is_empty(column: Column) -> bool:
+    return column.dtype.kind in "fO" and all(_is_gap(value) for value in column.tolist())
 
 
 def _of_objects(values: list[Any], name: Any) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -16,8 +16,8 @@ from mercer.processes.dials import SMALLEST_GAIN, SPARSE_LANDMARKS
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.means import FittedMean, Mean
 from mercer.processes.observations import Observations
-from mercer.processes.sparse_evidence import SparseEvidence, inducing_points
-from mercer.processes.sparse_posterior import SparsePosterior
+from mercer.processes.sparse_evidence import SparseEvidence, Sums, inducing_points, whitening
+from mercer.processes.sparse_posterior import AllRows, SparsePosterior
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,16 @@ class Sparse:
         arrays: dict[str, Tensor],
     ) -> SparsePosterior:
         """The posterior of a model file."""
-        Z = arrays.get("inducing")
-        if Z is None or len(arrays) > 1 or Z.ndim != 2 or len(Z) != len(weights):
+        arrays = dict(arrays)
+        Z = arrays.pop("inducing", None)
+        if Z is None or Z.ndim != 2 or len(Z) != len(weights):
             raise ModelFileError("inducing points are missing, or do not fit the weights")
         if not data.X.is_tensor or Z.shape[1] != data.X.values.shape[1]:
             raise ModelFileError(f"inducing points of shape {tuple(Z.shape)} do not fit the rows")
         points = Points(Z.to(self.place.device, torch.float64), data.X.names)
         data = data.to(self.place.device)
-        return SparsePosterior(kernel, noise, data, mean, weights, self._in_float64, report, points)
+        rows = _all_rows(arrays, kernel, points, data, len(mean.coef)) if arrays else None
+        return SparsePosterior(kernel, noise, data, mean, weights, self._in_float64, report, points, rows)
 
     @property
     def _count(self) -> int:
@@ -81,3 +83,19 @@ class Sparse:
     @property
     def _in_float64(self) -> Placement:
         return replace(self.place, dtype=torch.float64)
+
+
+def _all_rows(arrays: dict[str, Tensor], kernel: Kernel, Z: Points, data: Observations, p: int) -> AllRows:
+    """The sums over rows that a model file holds in place of the rows."""
+    t, r = data.n_targets, len(whitening(kernel, Z))
+    shapes = {"squares": (r, r), "products": (r, t + p), "targets": (t + p, t + p), "missed": (), "log_noise": ()}
+    shapes |= {"shift": (p, t), "count": (1,)}
+    wrong = [
+        name for name in {*shapes, *arrays} if shapes.get(name) != tuple(getattr(arrays.get(name), "shape", (-1,)))
+    ]
+    if wrong or not int(arrays["count"][0]) >= len(data):
+        raise ModelFileError(f"sums over rows do not fit: {', '.join(sorted(wrong)) or 'count'}")
+    if not all(bool(values.isfinite().all()) for values in arrays.values()):
+        raise ModelFileError("sums over rows are not finite")
+    sums = Sums(*(arrays[f.name].to(data.Y) for f in fields(Sums)))
+    return AllRows(sums, int(arrays["count"][0]), arrays["shift"].to(data.Y))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -54,6 +54,10 @@ class Sums:
 
     def parts(self) -> list[Tensor]:
         return [self.squares, self.products, self.targets, self.missed, self.log_noise]
+
+    def to_arrays(self) -> dict[str, Tensor]:
+        """The sums by name, which add up over disjoint rows."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def block_sums(kernel: Kernel, noise: Tensor, Z: Points, T: Tensor, block: Observations, B: Tensor) -> Sums:

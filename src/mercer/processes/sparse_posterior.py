@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,6 +26,20 @@ from mercer.processes.sparse_evidence import (
     whitening,
 )
 from mercer.solvers.decompose import eigh
+
+
+@dataclass(frozen=True, eq=False)
+class AllRows:
+    """Sums over rows that are not kept: `shift` (p, t) are the coefficients of the mean that targets are less there."""
+
+    sums: Sums
+    n_rows: int
+    shift: Tensor
+
+    def followed_by(self, more: AllRows) -> AllRows:
+        """With the sums of further rows, made with the same shift."""
+        both = zip(self.sums.parts(), more.sums.parts(), strict=True)
+        return replace(self, sums=Sums(*(a + b.to(a) for a, b in both)), n_rows=self.n_rows + more.n_rows)
 
 
 class SparsePosterior(Posterior):
@@ -59,7 +74,9 @@ class SparsePosterior(Posterior):
         place: Placement,
         report: SolverReport,
         Z: Points,
+        rows: AllRows | None = None,
     ) -> None:
+        self.rows = rows
         self.kernel, self.noise, self.data, self.mean_function = kernel, noise, data, mean_function
         self.weights, self.place, self.report, self.Z = weights, place, report, Z
         self._basis: tuple[Tensor, Tensor] | None = None
@@ -74,18 +91,20 @@ class SparsePosterior(Posterior):
         place: Placement,
         Z: Points,
         reason: str = "",
+        rows: AllRows | None = None,
     ) -> SparsePosterior:
-        """The process with that kernel, noise and mean, given the data, by way of Z."""
+        """The process with that kernel, noise and mean, given the data, by way of Z; or given all `rows`."""
         started = time.perf_counter()
         centring = Centring.of(mean, data.X, data.Y)
         empty = FittedMean(mean, data.Y.new_zeros(centring.H.shape[1], data.n_targets))
         report = SolverReport("sgpr", True, 0.0)
-        made = cls(kernel, noise, data, empty, data.Y, place, report, Z)
+        made = cls(kernel, noise, data, empty, data.Y, place, report, Z, rows)
         t, (T, sums) = data.n_targets, made._sums()
         made._basis = turned(T, sums)
         L, C, G = eliminated(sums)
         residual = residuals_of(G, t)
-        made.mean_function = FittedMean(mean, centring.least_squares - residual[t:].to(data.Y))
+        shift = centring.least_squares if rows is None else rows.shift
+        made.mean_function = FittedMean(mean, shift.to(data.Y) - residual[t:].to(data.Y))
         made.weights = (T.mT @ torch.linalg.solve_triangular(L.mT, C @ residual, upper=True)).to(data.Y)
         words = [reason, f"an approximation with {len(Z):,} inducing points"]
         if len(T) < len(Z):
@@ -113,10 +132,18 @@ class SparsePosterior(Posterior):
 
     def log_marginal_likelihood(self) -> float:
         """A lower bound of the log density of the data, summed over targets."""
-        return float(bound(self._sums()[1], *self.data.Y.shape))
+        return float(bound(self._sums()[1], self.n_rows, self.data.n_targets))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that it is given, of which some may be all that is kept."""
+        return len(self.data) if self.rows is None else self.rows.n_rows
 
     def extra_arrays(self) -> dict[str, Tensor]:
-        return {"inducing": self.Z.values}
+        if self.rows is None:
+            return {"inducing": self.Z.values}
+        count = torch.tensor([self.rows.n_rows])
+        return {"inducing": self.Z.values, "shift": self.rows.shift, "count": count} | self.rows.sums.to_arrays()
 
     @property
     def basis(self) -> tuple[Tensor, Tensor]:
@@ -127,6 +154,9 @@ class SparsePosterior(Posterior):
 
     def _sums(self) -> tuple[Tensor, Sums]:
         """T with T^T T = K_uu^-1, and the sums over all rows."""
+        if self.rows is not None:
+            with torch.no_grad():
+                return whitening(self.kernel, self.Z), self.rows.sums
         centring = Centring.of(self.mean_function.mean, self.data.X, self.data.Y)
         noise = torch.tensor(self.noise, dtype=torch.float64, device=self.data.Y.device)
         with torch.no_grad():

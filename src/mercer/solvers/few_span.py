@@ -184,7 +184,7 @@ class FewSpan:
         if isinstance(root, DiagonalRoot):
             d, b = self._separate(objective, root.s.square(), uphill, gradient)
         else:
-            d, b = self._joint(objective, root, uphill, gradient, tol, terms.f if at is None else at)
+            d, b = self.joint_step(objective, root, uphill, gradient, tol, terms.f if at is None else at)
         return Step(d, self.values(d) + b, b, exact=isinstance(root, DiagonalRoot))
 
     def _separate(self, objective: Objective, h: Tensor, uphill: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
@@ -213,9 +213,10 @@ class FewSpan:
         system.diagonal().add_(2 * alpha)
         return factor_with_jitter(system, alpha)
 
-    def _joint(
+    def joint_step(
         self, objective: Objective, root: Root, uphill: Tensor, gradient: Tensor, tol: float, f: Tensor
     ) -> tuple[Tensor, Tensor]:
+        """The step of predictions that a joint loss couples, by conjugate gradients."""
         shift = 2 * objective.alpha
         r, t = uphill.shape
         border = 1 if objective.intercept else 0

@@ -18,7 +18,7 @@ from mercer.functions.basis import Basis, Centres, Features
 from mercer.operators.placement import Placement
 from mercer.solvers.basis_blocks import StreamedBlocks
 from mercer.solvers.error_bound import Functions
-from mercer.solvers.nystrom import NystromSpectrum, NystromSums, sums_over
+from mercer.solvers.nystrom import NystromEquations, NystromSpectrum, NystromSums, sums_over
 from mercer.solvers.orthonormal import Orthonormal, well_conditioned
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.spread_blocks import SpreadBlocks
@@ -136,6 +136,13 @@ class RunningSums:
         assert self.sums is not None
         options: dict[str, Any] = {"basis": self.whitener, "functions": self.functions, "intercept": self.intercept}
         return self.in_basis(self.sums.solve(self.penalty, alpha, **options))
+
+    def least(self, alpha: float | Tensor) -> float:
+        """The least value of the objective, summed over targets."""
+        assert self.sums is not None
+        equations = NystromEquations.of(self.sums, self.penalty, self.whitener, self.functions, self.intercept)
+        explained = (equations.cross * equations.solve(alpha).value).sum()
+        return max(0.0, float(equations.moments.second.sum() - explained))
 
     def in_basis(self, solution: Solution) -> Solution:
         """A solution for the working functions in coefficients of the basis."""

@@ -15,7 +15,6 @@ from dask import delayed
 
 from mercer.core.errors import ClusterError, InputError
 from mercer.data.engines.engine import Arrays, Merge, Work, bunches
-from mercer.data.rows.held import HeldRows
 from mercer.data.rows.source import Part, RowSource
 
 POLL = 1.0
@@ -122,7 +121,7 @@ class DaskEngine:
         if not isinstance(portion, RowSource):
             return portion
         sent = _Constant(portion)
-        self._sent[some if isinstance(portion, HeldRows) else whole] = (source, sent)
+        self._sent[some if portion.is_held else whole] = (source, sent)
         return sent
 
     def _submit(self, merge: Merge, several: Sequence[Sequence[_Call]]) -> list[Any]:

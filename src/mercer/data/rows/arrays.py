@@ -24,7 +24,7 @@ from mercer.data.rows.stream import read_ahead
 class ArrayRows(RowSource):
     """Rows of a numpy array or memory map, or of a tensor; nothing is copied before it is read.
 
-    X may also be a data frame of numbers, whose column names are kept.
+    X may also be a data frame of numbers, whose column names are kept. Targets may be text: a classifier takes them.
     `rows_at_once` are read at a time, by default 65,536, fewer where there are more than 128 columns.
 
     >>> source = ArrayRows(np.arange(6.0).reshape(3, 2), np.ones(3), rows_at_once=2)
@@ -38,6 +38,7 @@ class ArrayRows(RowSource):
         if X is None:
             raise InputError("X is None: give the rows, (n, d).")
         self.names = column_names(X)
+        self.labels, y = as_labels(y)
         self.X, self.y, self.weights = _array(X, "X", 2), _array(y, "y"), _array(sample_weight, "sample_weight", 1)
         self.name = name
         self.n_rows, self.n_features = self.X.shape
@@ -72,7 +73,7 @@ class ArrayRows(RowSource):
         if arrays[0] is self.X:
             return self
         files = ArrayRows(arrays[0], arrays[1], arrays[2], rows_at_once=self.rows_at_once, name=self.name)
-        files.names = self.names
+        files.names, files.labels = self.names, self.labels
         return files
 
     def identity(self) -> dict[str, Any]:
@@ -94,6 +95,30 @@ def npy_rows(
         FileArray.npy(value) if isinstance(value, str | os.PathLike) else value for value in (X, y, sample_weight)
     ]
     return ArrayRows(arrays[0], arrays[1], arrays[2], rows_at_once=rows_at_once, name=Path(X).name)
+
+
+def as_labels(y: Any) -> tuple[np.ndarray | None, Any]:
+    """The sorted labels and the place of each target among them where targets are text; else None and y as it is.
+
+    >>> as_labels(["b", "a", "b"])
+    (array(['a', 'b'], dtype=object), array([1., 0., 1.]))
+    """
+    if y is None or isinstance(y, Tensor | FileArray):
+        return None, y
+    array = np.asarray(y)
+    if array.ndim != 1 or array.dtype.kind not in "OUST":
+        return None, y
+    values = array.astype(object)
+    text = np.array([isinstance(value, str) for value in values], dtype=bool)
+    if not text.any():
+        return None, y
+    if not text.all():
+        row = int((~text).argmax())
+        raise InputTypeError(
+            f"y has {values[row]!r:.60} in row {row} among labels that are text: give labels of one type."
+        )
+    labels, codes = np.unique(values, return_inverse=True)
+    return labels, codes.astype(np.float64)
 
 
 def _array(values: Any, name: str, ndim: int | None = None) -> Any:

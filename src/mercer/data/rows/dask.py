@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.data.rows.arrays import as_labels
 from mercer.data.rows.held import HeldRows
 from mercer.data.rows.source import Chunk, Part, RowSource
 
@@ -54,7 +55,8 @@ class DaskRows(RowSource):
         if not is_dask(X):
             raise InputTypeError(f"X is a {type(X).__name__}; expected a Dask array or data frame.")
         X, y, sample_weight = _columns(X, y, sample_weight)
-        self.names = tuple(map(str, X.columns)) if _is_frame(X) else None
+        self.labels, y = _as_labels(y)
+        self.names = tuple(map(str, X.columns)) if is_frame(X) else None
         self.X = _matrix(X, "X")
         if self.X.ndim != 2:
             raise InputError(f"X must be a matrix of shape (rows, features), got {self.X.ndim} dimension(s).")
@@ -105,7 +107,7 @@ class DaskRows(RowSource):
     def _plain(self) -> DaskRows:
         """What a worker has to know: everything but the data."""
         plain = object.__new__(type(self))
-        kept = ("names", "n_rows", "n_features", "n_targets", "one_target", "dtype", "kind")
+        kept = ("names", "labels", "n_rows", "n_features", "n_targets", "one_target", "dtype", "kind")
         plain.__dict__ = {name: getattr(self, name) for name in kept}
         return plain
 
@@ -159,7 +161,8 @@ def is_dask(values: object) -> TypeGuard[DaskTable]:
     return hasattr(values, "__dask_graph__") and (hasattr(values, "chunks") or hasattr(values, "npartitions"))
 
 
-def _is_frame(values: Any) -> bool:
+def is_frame(values: Any) -> bool:
+    """Whether these are a data frame of Dask."""
     return hasattr(values, "npartitions") and not hasattr(values, "chunks") and values.ndim == 2
 
 
@@ -171,7 +174,7 @@ def _columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         wanted = [value] if isinstance(value, str) else value
         if not isinstance(wanted, list | tuple) or not all(isinstance(column, str) for column in wanted) or not wanted:
             continue
-        if not _is_frame(X):
+        if not is_frame(X):
             raise InputError(f"{name}={value!r} names columns, but X is not a data frame.")
         missing = [column for column in wanted if column not in X.columns]
         if missing:
@@ -185,7 +188,7 @@ def _matrix(values: Any, name: str) -> Any:
     """A Dask array of numbers with blocks of known length."""
     if hasattr(values, "npartitions") and not hasattr(values, "chunks"):
         kinds: Sequence[tuple[Any, Any]] = (
-            list(values.dtypes.items()) if _is_frame(values) else [(values.name, values.dtype)]
+            list(values.dtypes.items()) if is_frame(values) else [(values.name, values.dtype)]
         )
         for column, kind in kinds:
             _check_numbers(kind, f"Column {column!r} of {name}")
@@ -195,6 +198,22 @@ def _matrix(values: Any, name: str) -> Any:
     if any(np.isnan(length) for lengths in values.chunks for length in lengths):
         values = values.copy().compute_chunk_sizes()
     return values
+
+
+def _as_labels(y: Any) -> tuple[np.ndarray | None, Any]:
+    """The sorted labels and the places of targets among them where these are text; gaps stay gaps."""
+    if not hasattr(y, "__dask_graph__"):
+        return as_labels(y)
+    if hasattr(y, "chunks") or y.ndim != 1 or getattr(y.dtype, "kind", "O") not in "OUST":
+        return None, y
+    found = [label for label in y.unique().compute().tolist() if isinstance(label, str)]
+    labels = np.array(sorted(found), dtype=object)
+    return labels, y.map_partitions(_codes, labels, meta=(y.name, "f8"))
+
+
+def _codes(series: Any, labels: np.ndarray) -> Any:
+    """The places of labels, NaN for gaps."""
+    return series.astype(object).map({label: float(i) for i, label in enumerate(labels)}).astype("float64")
 
 
 def _check_numbers(dtype: Any, name: str) -> None:

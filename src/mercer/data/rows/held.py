@@ -20,6 +20,7 @@ class HeldRows(RowSource):
     def __init__(self, like: RowSource, parts: list[Part], chunks: list[Chunk]) -> None:
         self.n_rows, self.n_features, self.n_targets = like.n_rows, like.n_features, like.n_targets
         self.one_target, self.names, self.dtype = like.one_target, like.names, like.dtype
+        self.labels = like.labels
         self._parts, self._chunks = parts, dict(zip(parts, chunks, strict=True))
         self._places = {part.place: like.place(part) for part in parts}
 
@@ -30,6 +31,10 @@ class HeldRows(RowSource):
 
     def parts(self) -> list[Part]:
         return self._parts
+
+    @property
+    def is_held(self) -> bool:
+        return True
 
     def load(self, part: Part) -> Chunk:
         return self._chunks[part]

@@ -23,6 +23,9 @@ ENDINGS = (".parquet", ".pq")
 PAGES = 2**22
 """Memory that the pages of a column take while they are decoded."""
 
+MOST_LABELS = 10_000
+"""Different texts beyond which a target is none of labels."""
+
 BUFFER = 2**18
 """Bytes of each column that are read from a file at a time, rather than a whole row group."""
 
@@ -38,7 +41,7 @@ class ParquetRows(RowSource):
     path : str or os.PathLike[str] or Sequence[str or os.PathLike[str]]
         A file or a folder, or a list of these, whose order is kept.
     target : str or Sequence[str] or None
-        Column, or columns, to predict; None for rows to predict at.
+        Column, or columns, to predict; None for rows to predict at. One column may be text, for classes.
     features : Sequence[str] or None
         Columns to learn from; by default every column of numbers that is neither target nor weight.
     weight : str or None
@@ -47,6 +50,7 @@ class ParquetRows(RowSource):
         Most rows of a part, by default 65,536, fewer where there are more than 128 columns.
     """
 
+    _of_text: bool = False
     _open: tuple[int, Any] | None = None  # the file that was read last, by number
     _cursor: tuple[Any, _Batches] | None = None  # where in it reading goes on
 
@@ -86,6 +90,8 @@ class ParquetRows(RowSource):
         if not self._parts:
             raise InputError(f"{_words(self.files)} {'has' if len(self.files) == 1 else 'have'} no rows.")
         self._lock = threading.RLock()
+        if self._of_text:
+            self.labels = self._found_labels()
 
     def parts(self) -> list[Part]:
         return list(self._parts)
@@ -96,9 +102,39 @@ class ParquetRows(RowSource):
         X, y = np.empty((len(part), self.n_features), wide), np.empty((len(part), self.n_targets))
         for array, names in ((X, self.features), (y, self.targets)):
             for j, name in enumerate(names):
-                array[:, j] = _column(columns, name)
-        weights = torch.from_numpy(_column(columns, self.weight).astype(np.float64)) if self.weight else None
-        return Chunk(torch.from_numpy(X), torch.from_numpy(y) if self.targets else None, weights)
+                array[:, j] = self._codes(columns) if array is y and self._of_text else _column(columns, name)
+        return Chunk(torch.from_numpy(X), torch.from_numpy(y) if self.targets else None, self._weights(columns))
+
+    def targets_of(self, part: Part) -> Chunk:
+        """Targets and weights alone, for which no other column is read."""
+        columns = self.table(part, [*self.targets, *([self.weight] if self.weight else [])])
+        found = [self._codes(columns)] if self._of_text else [_column(columns, name) for name in self.targets]
+        y = np.column_stack(found).astype(np.float64)
+        return self.checked(Chunk(torch.empty(len(part), 0), torch.from_numpy(y), self._weights(columns)), part)
+
+    def _weights(self, columns: Any) -> torch.Tensor | None:
+        return torch.from_numpy(_column(columns, self.weight).astype(np.float64)) if self.weight else None
+
+    def _codes(self, columns: Any) -> np.ndarray:
+        """The places of labels, NaN for a gap."""
+        arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
+        column = columns.column(self.targets[0]).cast(arrow.string())
+        found = compute.index_in(column, value_set=arrow.array(self.labels, arrow.string()))
+        return np.asarray(found.cast("float64").to_numpy(), dtype=np.float64)
+
+    def _found_labels(self) -> np.ndarray:
+        """The labels of a target that is text, from one pass over its column."""
+        arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
+        found: set[str] = set()
+        for part in self._parts:
+            column = self.table(part, self.targets).column(0).cast(arrow.string())
+            found.update(text for text in compute.unique(column).to_pylist() if text is not None)
+            if len(found) > MOST_LABELS:
+                raise InputError(
+                    f"The target {self.targets[0]!r} is text with more than {MOST_LABELS:,} different values; expected "
+                    "labels."
+                )
+        return np.array(sorted(found), dtype=object)
 
     def table(self, part: Part, columns: Sequence[str]) -> Any:
         """Some columns of a part as an arrow table."""
@@ -201,7 +237,9 @@ class ParquetRows(RowSource):
 
     def _check_schema(self, i: int, schema: Any, all_numbers: bool) -> None:
         for name in self._wanted:
-            self._check_column(schema, name, self.files[i])
+            self._check_column(schema, name, self.files[i], text=(name,) == self.targets)
+        if self.targets and is_text(schema.field(self.targets[0]).type):
+            self._of_text = True
         more = sorted(set(self._numbers(schema)) - set(self.features)) if all_numbers else []
         if more:
             raise InputError(
@@ -211,13 +249,13 @@ class ParquetRows(RowSource):
         if any(str(schema.field(name).type) not in ("float", "halffloat") for name in self.features):
             self.dtype = torch.float64
 
-    def _check_column(self, schema: Any, name: str, file: Path) -> None:
+    def _check_column(self, schema: Any, name: str, file: Path, *, text: bool) -> None:
         if name not in schema.names:
             raise InputError(f"{file} has no column {name!r}; its columns are {', '.join(map(repr, schema.names))}.")
         if len(schema.get_all_field_indices(name)) > 1:
             raise InputError(f"{file} has more than one column named {name!r}; rename or remove the others.")
         kind = schema.field(name).type
-        if not is_number(kind):
+        if not is_number(kind) and not (text and is_text(kind)):
             raise InputTypeError(f"Column {name!r} of {file} is of type {kind}; expected numbers.")
 
     def _numbers(self, schema: Any) -> tuple[str, ...]:
@@ -268,6 +306,11 @@ class _Batches:
             rest = self.held.slice(skipped + taken)
             self.held = rest if rest.num_rows else None
         return self.arrow.Table.from_batches(found, self.schema if not found else None)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an arrow type is one of text, or of categories that are."""
+    return str(getattr(kind, "value_type", kind)) in ("string", "large_string", "string_view")
 
 
 def is_number(kind: Any) -> bool:

@@ -64,6 +64,8 @@ class RowSource(ABC):
         Torch.float32 or torch.float64, of the features.
     on_dask : bool
         Whether the rows are those of a Dask collection.
+    labels : np.ndarray or None
+        The sorted labels of which targets are the places, where the target is text.
     """
 
     n_rows: int
@@ -73,6 +75,7 @@ class RowSource(ABC):
     names: tuple[str, ...] | None = None
     dtype: torch.dtype
     on_dask: bool = False
+    labels: np.ndarray | None = None
 
     @abstractmethod
     def parts(self) -> list[Part]:
@@ -103,9 +106,21 @@ class RowSource(ABC):
         """A source that other processes can read these parts from: itself, unless the rows are in memory here."""
         return self
 
+    @property
+    def is_held(self) -> bool:
+        """Whether this is a portion that holds the rows of some parts and no others."""
+        return False
+
+    def targets_of(self, part: Part) -> Chunk:
+        """Targets and weights of a part, checked; X may have no columns where that takes less reading."""
+        return self.read(part)
+
     def read(self, part: Part) -> Chunk:
         """The rows of a part, checked."""
-        chunk = self.load(part)
+        return self.checked(self.load(part), part)
+
+    def checked(self, chunk: Chunk, part: Part) -> Chunk:
+        """A chunk of finite numbers and weights that are not negative, or an error that says where."""
         named = {"X": chunk.X, "y": chunk.targets, "sample_weight": chunk.weights}
         for name, values in named.items():
             if values is not None and not _has_finite_sum(values):

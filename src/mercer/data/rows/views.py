@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -20,9 +22,30 @@ class View(RowSource):
         self.source = source
         self.n_rows, self.n_features, self.n_targets = source.n_rows, source.n_features, source.n_targets
         self.one_target, self.names, self.dtype = source.one_target, source.names, source.dtype
+        self.on_dask = source.on_dask
 
     def parts(self) -> list[Part]:
         return self.source.parts()
+
+    def over(self, source: RowSource | None) -> Self:
+        """The same view of a source with the same columns."""
+        twin = object.__new__(type(self))
+        twin.__dict__ = self.__dict__ | {"source": source}
+        return twin
+
+    def __copy__(self) -> Self:
+        return self.over(copy.copy(self.source))
+
+    def portion(self, parts: list[Part]) -> Any:
+        """The view of what other processes can read these parts from, which may be a task of Dask."""
+        inner = self.source.portion(parts)
+        if isinstance(inner, RowSource):
+            return self.over(inner)
+        return importlib.import_module("dask").delayed(_Over(self.over(None)), pure=False, traverse=False)(inner)
+
+    @property
+    def is_held(self) -> bool:
+        return self.source.is_held
 
     def load(self, part: Part) -> Chunk:
         return self.changed(self.source.read(part), part)
@@ -43,6 +66,17 @@ class View(RowSource):
     @property
     def reading_bytes(self) -> int:
         return self.source.reading_bytes
+
+
+class _Over:
+    """A view that is put over rows on a worker; an object that Dask does not look into."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.__name__ = "rows"
+
+    def __call__(self, source: RowSource) -> View:
+        return self.view.over(source)
 
 
 class ColumnRows(View):
@@ -121,6 +155,10 @@ class SelectedRows(View):
 
     def place(self, part: Part) -> str:
         return self.source.place(self._inner[part.place])
+
+    def portion(self, parts: list[Part]) -> Any:
+        """Itself: its parts are not those of the source."""
+        return self
 
     def identity(self) -> dict[str, Any]:
         return self.source.identity() | {"held_out": [self.fraction, self.seed, self.held_out]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from mercer.core.arrays import Points, checked_values
 from mercer.core.results import SolverReport
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.by_loss.plan import LossPlan
+from mercer.estimators.ridge.fit import RidgeFit
 from mercer.functions.sums import KernelSum
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
@@ -50,6 +51,7 @@ class LossFit:
     left_out : predictions for rows by fits that have not seen them, once they were asked for.
     tuning : how the kernel's parameters were found, or None.
     out : the same of each problem for rows with weight, where choosing alpha found them.
+    running : for the squared loss on landmarks the ridge regression that it is, whose sums further rows can join.
     """
 
     plan: LossPlan
@@ -67,6 +69,7 @@ class LossFit:
     left_out: LeftOutPredictions | None = None
     tuning: Tuned | None = None
     out: list[LeftOut] | None = None
+    running: RidgeFit | None = None
 
     def values(self, rows: Points) -> Tensor:
         """The fitted functions at the rows with their intercepts, (m, t), in float64."""
@@ -74,9 +77,16 @@ class LossFit:
         values = self.function.values(rows, self.plan.place, accurate=accurate).to(torch.float64)
         return checked_values(values + self.intercept.to(values.device), "Predictions")
 
+    def to_send(self) -> LossFit:
+        """What predictions need, for other machines."""
+        return replace(self, sample=None, order=None, left_out=None, out=None, running=None)
+
     def predictions(self, rows: Points) -> Tensor:
         """The values of a regression, (m,), or (m, t) for a list of quantiles: in ascending order at every row."""
-        values = self.values(rows)
+        return self.predictions_of(self.values(rows))
+
+    def predictions_of(self, values: Tensor) -> Tensor:
+        """Predictions of a regression from the fitted functions."""
         return values.sort(dim=1).values if self.plan.settings.in_columns else values[:, 0]
 
     @property

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -14,6 +16,7 @@ from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.rules import Rules, one_of
+from mercer.data.engines import using_engine
 from mercer.data.given import (
     Alpha,
     Axes,
@@ -21,12 +24,14 @@ from mercer.data.given import (
     ClassWeight,
     Device,
     Landmarks,
+    Path,
     Precision,
     Rows,
     Seed,
     Targets,
     Weights,
 )
+from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.by_loss.classifier_plot import regions_plot, reliability_plot
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.forecast import BRIER, classifier_forecaster
@@ -35,15 +40,26 @@ from mercer.estimators.by_loss.probabilities import probabilities
 from mercer.estimators.by_loss.report import classifier_report
 from mercer.estimators.by_loss.settings import OF_CLASSES, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
+from mercer.estimators.by_loss.squared import more_rows
 from mercer.estimators.by_loss.state import classifier_from_state, classifier_state
+from mercer.estimators.by_loss.streamed import fit_labels
 from mercer.estimators.by_loss.tuned import tuned
-from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.available import Where
+from mercer.estimators.common.base import WithClient, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
-from mercer.estimators.common.labels import decoded, encoded, with_class_weights
+from mercer.estimators.common.labels import (
+    codes_among,
+    decoded,
+    encoded,
+    fixed_class_weights,
+    known_classes,
+    with_class_weights,
+)
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
-from mercer.estimators.common.parts import no_partial_fit, refuse_parts
-from mercer.estimators.common.samples import checked_rows, checked_sample
+from mercer.estimators.common.refused import adds_rows, refuse_path
+from mercer.estimators.common.samples import check_features, checked_rows, checked_sample, checked_source
 from mercer.estimators.common.scores import ScoreMixin
+from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
@@ -54,7 +70,7 @@ from mercer.theory import Forecaster, LearningCurve, SamplesNeeded, curve_of, sa
 
 
 @register
-class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
+class KernelClassifier(ScoreMixin, ClassifierMixin, WithClient):
     r"""Classification in the RKHS of a kernel: finds the f and the intercept b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
@@ -79,7 +95,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     tune : as in `KernelRidge`, by the leave-one-out error of least squares to labels -1 and 1 in place of the loss.
     solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
         a coefficient for each landmark. "auto" decides by memory before it starts.
-    device, dtype, memory_budget, random_state, n_landmarks, landmarks, verbose : as in `KernelRidge`.
+    device, dtype, memory_budget, random_state, n_landmarks, landmarks, checkpoint, client, verbose : as in
+        `KernelRidge`. A checkpoint is written between passes over the rows.
     tol : largest relative distance of the objective from its least value: the duality gap for the hinge, and for smooth
         losses the decrease that the last Newton step promised.
     max_iter : largest number of Newton steps; None for the solver's own.
@@ -139,6 +156,8 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         max_iter: int | None = None,
         n_landmarks: int | None = None,
         landmarks: Landmarks = "uniform",
+        checkpoint: Path | None = None,
+        client: Any = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -156,31 +175,68 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         self.max_iter = max_iter
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
+        self.checkpoint = checkpoint
+        self.client = client
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Targets, sample_weight: Weights = None) -> Self:
-        """Fit to rows X of shape (n, d) and labels y of shape (n,)."""
-        refuse_parts(self, X)
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None) -> Self:
+        """Fit to rows X of shape (n, d) and labels y of shape (n,), or to a `RowSource` that has both.
+
+        X, y and `sample_weight` may be Dask arrays or data frames; y may then name a column of X. Rows that are read in
+        parts are fitted on landmarks, in as many passes as the loss needs.
+        """
+        refuse_path(self, X, y)
         settings = LossSettings.of_classifier(self.get_params(deep=False))
+        if is_dask(X):
+            X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
+        if isinstance(X, RowSource):
+            source = checked_source(self, X, y, sample_weight, labels=True)
+            with using_engine(settings.client, source) as engine:
+                return self._keep(fit_labels(settings, source, engine))
         classes, codes = encoded(y)
         sample = checked_sample(self, settings.kernel, X, codes.astype(np.float64), sample_weight)
         sample = with_class_weights(sample, settings.class_weight, classes, codes)
         plan, tuning = tuned(plan_loss(settings, sample, classes), sample)
         return self._keep(solve_loss(plan, sample, tuning))
 
-    @property
-    def partial_fit(self) -> Any:
-        """Not there: see the message of the error."""
-        raise AttributeError(no_partial_fit(self))
+    @Where(adds_rows)
+    @all_or_nothing
+    def partial_fit(self, X: Rows, y: Targets, classes: Targets | None = None, sample_weight: Weights = None) -> Self:
+        """Add rows to a fit on landmarks with the squared loss; the result is that of one fit to all rows so far.
+
+        The first call needs `classes`, all labels there will be, and its rows decide the length scales, alpha and the
+        landmarks, unless they are given. Losses other than the squared one have no sums that further rows could join.
+        """
+        settings = LossSettings.of_classifier(self.get_params(deep=False))
+        begun = getattr(self, "_fit", None)
+        known = known_classes(None if begun is None else self.classes_, classes, y)
+        codes = codes_among(known, y)
+        sample = checked_sample(self, settings.kernel, X, codes.astype(np.float64), sample_weight, reset=begun is None)
+        by_class = fixed_class_weights(settings.class_weight, known)
+        if by_class is not None:
+            own = np.ones(len(codes)) if sample.weights is None else sample.weights.numpy()
+            sample = replace(sample, weights=torch.from_numpy(own * by_class[codes]))
+        return self._keep(more_rows(begun, settings, sample, known))
 
     def decision_function(self, X: Rows) -> Any:
-        """Decisions of shape (m,) for two classes, positive for the second, else (m, classes)."""
+        """Decisions of shape (m,) for two classes, positive for the second, else (m, classes).
+
+        Here and below, X may be a `RowSource`, or a Dask array or data frame, which gives a Dask array that is computed
+        when it is asked for.
+        """
+        if is_dask(X):
+            check_is_fitted(self)
+            width = len(self.classes_)
+            return predicted_later(self, X, np.empty((0,) if width == 2 else (0, width)), "decision_function")
         values = self._decisions(X)
         return _given_back(values[:, 0] if values.shape[1] == 1 else values, X)
 
     def predict(self, X: Rows) -> Any:
         """The most likely class of each row."""
+        if is_dask(X):
+            check_is_fitted(self)
+            return predicted_later(self, X, self.classes_[:0])
         values = self._decisions(X)
         codes = (values[:, 0] > 0).long() if values.shape[1] == 1 else values.argmax(1)
         return decoded(codes, self.classes_, X)
@@ -193,6 +249,9 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         called. The most likely class is always that of `predict`: of two classes, near the boundary where the sigmoid
         would say otherwise, both have probability one half.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            return predicted_later(self, X, np.empty((0, len(self.classes_))), "predict_proba")
         decisions = self._decisions(X)
         return _given_back(probabilities(self._fit, decisions), X)
 
@@ -283,6 +342,9 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
 
     def _decisions(self, X: Rows) -> Tensor:
         check_is_fitted(self)
+        if isinstance(X, RowSource):
+            check_features(self, X)
+            return values_at(self._fit, X, self.client, verbose=self.verbose)
         return self._fit.values(checked_rows(self, self.kernel_, X))
 
     def _keep(self, fit: LossFit, *, warn: bool = True) -> Self:

@@ -17,6 +17,7 @@ from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.rules import Rules, one_of
+from mercer.data.engines import using_engine
 from mercer.data.given import (
     Alpha,
     Axes,
@@ -25,12 +26,14 @@ from mercer.data.given import (
     Landmarks,
     Numbers,
     Order,
+    Path,
     Precision,
     Rows,
     Seed,
     Targets,
     Weights,
 )
+from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.by_loss.plan import plan_loss
@@ -38,15 +41,25 @@ from mercer.estimators.by_loss.regressor_plot import regressor_plot
 from mercer.estimators.by_loss.report import regressor_report
 from mercer.estimators.by_loss.settings import OF_NUMBERS, UNITS, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
+from mercer.estimators.by_loss.squared import more_rows
 from mercer.estimators.by_loss.state import regressor_from_state, regressor_state
+from mercer.estimators.by_loss.streamed import fit_numbers
 from mercer.estimators.by_loss.tuned import tuned
-from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.available import Where
+from mercer.estimators.common.base import WithClient, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
-from mercer.estimators.common.parts import no_partial_fit, refuse_parts
 from mercer.estimators.common.refits import checked_order
-from mercer.estimators.common.samples import checked_rows, checked_sample, features_to_draw
-from mercer.estimators.common.scores import ScoreMixin, on_host, quantile_score
+from mercer.estimators.common.refused import adds_rows, refuse_path
+from mercer.estimators.common.samples import (
+    check_features,
+    checked_rows,
+    checked_sample,
+    checked_source,
+    features_to_draw,
+)
+from mercer.estimators.common.scores import ScoreMixin, on_host, quantile_score, with_targets
+from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
@@ -56,7 +69,7 @@ from mercer.solvers.choose import LOSS_SOLVERS
 
 
 @register
-class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
+class KernelRegressor(ScoreMixin, RegressorMixin, WithClient):
     r"""Regression in the RKHS of a kernel with any loss: finds the f and the intercept b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
@@ -84,7 +97,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
     tune : as in `KernelRidge`, by the leave-one-out error of least squares in place of the loss.
     solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
         a coefficient for each landmark. "auto" decides by memory before it starts.
-    device, dtype, memory_budget, random_state, n_landmarks, landmarks, verbose : as in `KernelRidge`.
+    device, dtype, memory_budget, random_state, n_landmarks, landmarks, checkpoint, client, verbose : as in
+        `KernelRidge`. A checkpoint is written between passes over the rows.
     tol : largest relative distance of the objective from its least value.
     max_iter : largest number of Newton steps; None for the solver's own.
 
@@ -148,6 +162,8 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         max_iter: int | None = None,
         n_landmarks: int | None = None,
         landmarks: Landmarks = "uniform",
+        checkpoint: Path | None = None,
+        client: Any = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -168,13 +184,27 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         self.max_iter = max_iter
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
+        self.checkpoint = checkpoint
+        self.client = client
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Targets, sample_weight: Weights = None, order: Order = None) -> Self:
-        """Fit to rows X of shape (n, d) and targets y of shape (n,); `order` is as in `KernelRidge.fit`."""
-        refuse_parts(self, X)
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None, order: Order = None) -> Self:
+        """Fit to rows X of shape (n, d) and targets y of shape (n,), or to a `RowSource` with both.
+
+        Dask collections and `order` are as in `KernelRidge.fit`. Rows that are read in parts are fitted on landmarks,
+        in as many passes as the loss needs.
+        """
+        refuse_path(self, X, y)
         settings = LossSettings.of_regressor(self.get_params(deep=False))
+        if is_dask(X):
+            X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
+        if isinstance(X, RowSource):
+            if order is not None:
+                raise InputError("order= is for rows in memory.")
+            source = checked_source(self, X, y, sample_weight)
+            with using_engine(settings.client, source) as engine:
+                return self._keep(fit_numbers(settings, source, engine))
         sample = checked_sample(self, settings.kernel, X, y, sample_weight)
         if sample.targets.shape[1] != 1:
             raise InputError(f"y has {sample.targets.shape[1]} columns; KernelRegressor has one target.")
@@ -186,16 +216,32 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         fit = solve_loss(plan, sample, tuning)
         return self._keep(replace(fit, order=checked_order(order, len(sample))))
 
-    @property
-    def partial_fit(self) -> Any:
-        """Not there: see the message of the error."""
-        raise AttributeError(no_partial_fit(self))
+    @Where(adds_rows)
+    @all_or_nothing
+    def partial_fit(self, X: Rows, y: Targets, sample_weight: Weights = None) -> Self:
+        """Add rows to a fit on landmarks with the squared loss; the result is that of one fit to all rows so far.
+
+        The rows of the first call decide the length scales, alpha and the landmarks, unless they are given.
+        """
+        settings = LossSettings.of_regressor(self.get_params(deep=False))
+        begun = getattr(self, "_fit", None)
+        sample = checked_sample(self, settings.kernel, X, y, sample_weight, reset=begun is None)
+        if sample.targets.shape[1] != 1:
+            raise InputError(f"y has {sample.targets.shape[1]} columns; KernelRegressor has one target.")
+        return self._keep(more_rows(begun, settings, replace(sample, one_target=True)))
 
     def predict(self, X: Rows) -> Any:
-        """Predictions of shape (m,), or (m, quantiles) for a list of quantiles."""
+        """Predictions of shape (m,), or (m, quantiles) for a list of quantiles; X as in `KernelRidge.predict`."""
         check_is_fitted(self)
+        fit = self._fit
+        if is_dask(X):
+            width = (len(fit.plan.losses),) if fit.plan.settings.in_columns else ()
+            return predicted_later(self, X, np.empty((0, *width)))
+        if isinstance(X, RowSource):
+            check_features(self, X)
+            return fit.predictions_of(values_at(fit, X, self.client, verbose=self.verbose)).numpy()
         rows = checked_rows(self, self.kernel_, X)
-        values = self._fit.predictions(rows)
+        values = fit.predictions(rows)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
         return restore(checked_values(values, "Predictions"), X)
 
@@ -246,9 +292,10 @@ class KernelRegressor(ScoreMixin, RegressorMixin, KernelEstimator):
         low, high = (end.to(rows.values.dtype) if rows.is_tensor else end for end in ends)
         return restore(checked_values(low, "Intervals"), X), restore(checked_values(high, "Intervals"), X)
 
-    def score(self, X: Rows, y: Targets, sample_weight: Weights = None) -> float:
+    def score(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None) -> float:
         """R^2 of the predictions; for quantiles 1 minus the loss relative to that of the constant quantiles of y."""
         check_is_fitted(self)
+        X, y, sample_weight = with_targets(X, y, sample_weight)
         if self.quantiles_ is None:
             return super().score(X, y, sample_weight)
         target = np.asarray(on_host(y), dtype=np.float64).reshape(-1)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.core.errors import InputError
+from mercer.core.memory import resolve_budget
 from mercer.data.given import Alpha, Budget
+from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.by_loss.settings import LossSettings
 from mercer.estimators.common.alpha import checked_alpha
+from mercer.estimators.common.kernels import resolved_kernel
+from mercer.estimators.common.parts import reserved_bytes
 from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
 from mercer.kernels import Kernel, resolve
 from mercer.kernels.overflow import check_kernel_values
@@ -27,7 +31,8 @@ class LossPlan:
     """The kernel with its length scales found, alpha (a number or the word for how to choose it), the solver and why.
 
     Parameters of losses are multiples of `unit` in the units of targets.
-    `classes` are the sorted labels, of which targets are the places; None for a regression.
+    `classes` are the sorted labels, of which targets are the places; None for a regression. `n_rows` are all rows where
+    these are read in parts, which takes `reserved` bytes.
     """
 
     settings: LossSettings
@@ -38,6 +43,8 @@ class LossPlan:
     place: Placement
     classes: np.ndarray | None = None
     unit: float = 1.0
+    n_rows: int | None = None
+    reserved: int = 0
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -48,6 +55,13 @@ class LossPlan:
     def keeps_rows(self) -> bool:
         """Whether each row has a coefficient."""
         return self.solver != "nystrom"
+
+    @property
+    def landmark_budget(self) -> Any:
+        """The memory for landmarks beside rows that are read in parts."""
+        if not self.reserved or self.place.device.type != "cpu":
+            return self.place.memory_budget
+        return resolve_budget(self.place.memory_budget, "cpu") - self.reserved
 
     @property
     def calibrates(self) -> bool:
@@ -68,6 +82,9 @@ def by_spectrum(plan: LossPlan) -> bool:
 
 def plan_loss(settings: LossSettings, sample: Sample, classes: np.ndarray | None = None) -> LossPlan:
     """The plan for a sample whose targets are numbers or, given the classes, their places."""
+    for name in ("client", "checkpoint"):
+        if getattr(settings, name) is not None:
+            raise InputError(f"{name}= is for rows that are read in parts: wrap arrays in mercer.rows.ArrayRows.")
     alpha = checked_loss_alpha(settings.alpha)
     data, seen, rows = sample.positive()[0], sample.seen, sample.rows
     device, if_kept = device_of(settings.device, seen), budget_if_kept(settings.memory_budget, rows)
@@ -78,6 +95,26 @@ def plan_loss(settings: LossSettings, sample: Sample, classes: np.ndarray | None
     kernel = resolve(settings.kernel.bind(data.rows.names), data.rows, data.weights, seed=settings.seed)
     check_kernel_values(kernel, rows)
     return LossPlan(settings, kernel, alpha, solver, reason, place, classes, _unit(settings, data))
+
+
+def plan_source(settings: LossSettings, source: RowSource, some: Sample, classes: np.ndarray | None = None) -> LossPlan:
+    """The plan for rows that are read in parts; `some` of them show what the kernel needs to know."""
+    if settings.solver not in ("auto", "nystrom"):
+        raise InputError(
+            f"solver={settings.solver!r} needs all rows in memory: pass arrays, or use solver='nystrom' for rows that "
+            "are read in parts."
+        )
+    alpha, reserved = checked_loss_alpha(settings.alpha), reserved_bytes(settings.memory_budget, source)
+    data = some.positive()[0]
+    kernel = resolved_kernel(settings.kernel, data, settings.seed)
+    if kernel.domain == "matrix":
+        raise InputError("Landmarks need feature rows; kernel='precomputed' has none.")
+    place = place_of(settings, "nystrom", some.seen, settings.memory_budget)
+    reason = "landmarks because the rows are read in parts"
+    settings = replace(settings, client=None)  # a connection is of now and here
+    return LossPlan(
+        settings, kernel, alpha, "nystrom", reason, place, classes, _unit(settings, data), source.n_rows, reserved
+    )
 
 
 def _unit(settings: LossSettings, data: Sample) -> float:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.memory import resolve_budget
+from mercer.data.rows import signs_of
 from mercer.data.sample import Sample, spread
 from mercer.estimators.by_loss.plan import LossPlan
 from mercer.functions.basis import Centres
@@ -58,24 +59,42 @@ def problem_of(plan: LossPlan, sample: Sample) -> Problem:
     """The rows of a sample and the functions that the plan chooses for them."""
     settings, place = plan.settings, plan.place
     data, places = sample.positive()
-    objectives, budget = objectives_of(plan, data, place.device), place.memory_budget
-    for objective in objectives:
-        objective.check()
     if not plan.keeps_rows:
-        how = settings.landmarks
-        most = len(data) if isinstance(how, str) else len(how)
-        m = landmark_count(most, settings.n_landmarks, "nystrom", budget, place.device)
-        chosen = choose_landmarks(plan.kernel, data.rows, m, how, settings.seed, data.weights, budget)
-        centres = Centres(plan.kernel, chosen.points, chosen.note)
-        few = FewSpan.of(blocks_of(centres, data, place), centres.penalty(place), budget)
-        return Problem(data, objectives, places, len(sample), few, centres)
+        return few_problem(plan, sample, landmarks_of(plan, data))
+    objectives = checked_objectives(plan, data)
     operator = place.gram(plan.kernel, data.rows)
     if is_unproven(plan.kernel):
         require_semidefinite(operator, sample.seen.dtype)
     matrix = torch.as_tensor(operator.dense()) if plan.solver == "dense" else None
     stored = 0 if matrix is None else matrix.nbytes
-    full = FullSpan.of(operator, matrix, settings.seed, room=resolve_budget(budget, place.device) - stored)
+    full = FullSpan.of(operator, matrix, settings.seed, room=resolve_budget(place.memory_budget, place.device) - stored)
     return Problem(data, objectives, places, len(sample), full, Centres(plan.kernel, sample.rows))
+
+
+def landmarks_of(plan: LossPlan, data: Sample) -> Centres:
+    """The landmarks that the plan asks for, chosen among rows: all of them, or some."""
+    settings, place, how = plan.settings, plan.place, plan.settings.landmarks
+    budget = plan.landmark_budget
+    most = (plan.n_rows or len(data)) if isinstance(how, str) else len(how)
+    m = landmark_count(most, settings.n_landmarks, "nystrom", budget, place.device)
+    chosen = choose_landmarks(plan.kernel, data.rows, m, how, settings.seed, data.weights, budget)
+    return Centres(plan.kernel, chosen.points, chosen.note)
+
+
+def few_problem(plan: LossPlan, sample: Sample, centres: Centres) -> Problem:
+    """Functions on landmarks, over the rows of a sample."""
+    data, places = sample.positive()
+    objectives = checked_objectives(plan, data)
+    span = FewSpan.of(blocks_of(centres, data, plan.place), centres.penalty(plan.place), plan.landmark_budget)
+    return Problem(data, objectives, places, len(sample), span, centres)
+
+
+def checked_objectives(plan: LossPlan, data: Sample) -> list[Objective]:
+    """The objectives, where losses and targets are such that they can be minimised."""
+    objectives = objectives_of(plan, data, plan.place.device)
+    for objective in objectives:
+        objective.check()
+    return objectives
 
 
 def objectives_of(plan: LossPlan, data: Sample, device: torch.device) -> list[Objective]:
@@ -91,13 +110,7 @@ def objectives_of(plan: LossPlan, data: Sample, device: torch.device) -> list[Ob
     loss, codes, t = plan.losses[0], targets[:, 0], len(plan.classes)
     if t > 2 and loss.name == "logistic":
         return [objective(Multinomial(), codes, t)]
-    labels = signs(codes, t)
+    labels = signs_of(codes, t)
     if isinstance(loss, Squared):
         return [objective(loss, labels, labels.shape[1])]
     return [objective(loss, column) for column in labels.split(1, dim=1)]
-
-
-def signs(codes: Tensor, t: int) -> Tensor:
-    """Labels -1 and 1: one column for two classes, else one for each."""
-    wanted = torch.arange(1, 2) if t == 2 else torch.arange(t)
-    return torch.where(codes.unsqueeze(1) == wanted.to(codes), 1.0, -1.0).to(torch.float64)

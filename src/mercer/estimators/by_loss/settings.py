@@ -45,6 +45,8 @@ class LossSettings:
     n_landmarks: int | None
     landmarks: Any
     verbose: bool
+    checkpoint: Any = None
+    client: Any = None
     class_weight: Any = None
     quantiles: tuple[float, ...] | None = None
     in_columns: bool = False

@@ -57,8 +57,8 @@ def solve_loss(plan: LossPlan, sample: Sample, tuning: Tuned | None = None) -> L
     if plan.keeps_rows:
         sample = replace(sample, rows=sample.rows.owned())
     problem = problem_of(plan, sample)
-    scale = _scale(plan, problem.data)
-    found = _at_best_alpha(plan, problem, scale) if isinstance(plan.alpha, str) else _at(plan, problem, plan.alpha)
+    scale = scale_of(plan, problem.data)
+    found = at_best_alpha(plan, problem, scale) if isinstance(plan.alpha, str) else at_alpha(plan, problem, plan.alpha)
     objective = sum(minimum.objective for minimum in found.minima)
     if not math.isfinite(objective):
         name = plan.settings.losses[0].name
@@ -70,7 +70,7 @@ def solve_loss(plan: LossPlan, sample: Sample, tuning: Tuned | None = None) -> L
         torch.cat([minimum.intercept for minimum in found.minima]),
         found.alpha,
         objective,
-        _report(plan, problem, found, time.perf_counter() - started),
+        loss_report(plan, problem, found, time.perf_counter() - started),
         found.path,
         sample if plan.keeps_rows else None,
         _crossings(plan, found.minima, scale),
@@ -80,13 +80,13 @@ def solve_loss(plan: LossPlan, sample: Sample, tuning: Tuned | None = None) -> L
     )
 
 
-def _at(plan: LossPlan, problem: Problem, alpha: float, starts: Sequence[Known | Minimum] = ()) -> Found:
+def at_alpha(plan: LossPlan, problem: Problem, alpha: float, starts: Sequence[Known | Minimum] = ()) -> Found:
     """The minima at an alpha that is given, from functions nearby where some are known."""
     pairs, options = zip_longest(problem.at(alpha), starts), plan.options()
     return Found(alpha, [minimise(problem.span, objective, start, **options) for objective, start in pairs])
 
 
-def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
+def at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
     """The minima at the alpha of least loss at rows left out."""
     kinked, how = plan.settings.kinked, str(plan.alpha)
     if by_spectrum(plan):
@@ -100,7 +100,7 @@ def _at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
     alpha = float(path.alpha[0])
     if not kinked:
         return Found(alpha, minima, path, None if how == "gcv" else out)
-    return replace(_at(plan, problem, alpha, minima), path=path)
+    return replace(at_alpha(plan, problem, alpha, minima), path=path)
 
 
 def _at_spectral_alpha(plan: LossPlan, problem: Problem) -> Found:
@@ -112,7 +112,7 @@ def _at_spectral_alpha(plan: LossPlan, problem: Problem) -> Found:
     give_back()
     if isinstance(span, FewSpan):
         span.keep()
-    found = _at(plan, problem, float(path.alpha[0]), starts)
+    found = at_alpha(plan, problem, float(path.alpha[0]), starts)
     return replace(found, path=replace(path, measure=plan.settings.measure), note=note)
 
 
@@ -161,7 +161,7 @@ def _path_rows(plan: LossPlan, span: FullSpan | FewSpan) -> int:
     return min(PATH_ROWS, max(FEWEST_PATH_ROWS, math.isqrt(int(max(0, spare) / (MATRICES * 8)))))
 
 
-def _scale(plan: LossPlan, data: Sample) -> float:
+def scale_of(plan: LossPlan, data: Sample) -> float:
     """The scale of alpha: that of targets where the loss has their units."""
     if plan.classes is not None or not plan.settings.kinked:
         return 1.0
@@ -188,7 +188,7 @@ def _calibration(plan: LossPlan, problem: Problem, found: Found) -> Calibration 
     return calibrated(problem.data, out)
 
 
-def _report(plan: LossPlan, problem: Problem, found: Found, seconds: float) -> SolverReport:
+def loss_report(plan: LossPlan, problem: Problem, found: Found, seconds: float) -> SolverReport:
     """The account of the worst of several minima, with the steps of all."""
     worst = max(found.minima, key=lambda minimum: (not minimum.converged, minimum.residual))
     own = not worst.converged and any(type(loss) not in LOSSES.values() for loss in plan.settings.losses)

@@ -7,9 +7,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from mercer.data.rows import signs_of
 from mercer.data.sample import Sample
 from mercer.estimators.by_loss.plan import LossPlan, by_spectrum
-from mercer.estimators.by_loss.problem import objectives_of, signs
+from mercer.estimators.by_loss.problem import objectives_of
 from mercer.estimators.common.tuned import tuned_kernel
 from mercer.kernels.median import weighted_median
 from mercer.losses import Squared
@@ -37,7 +38,7 @@ def tuned(plan: LossPlan, sample: Sample) -> tuple[LossPlan, Tuned | None]:
         return plan, None
     data = sample.positive()[0]
     squared = isinstance(settings.losses[0], Squared)
-    targets = data.targets if plan.classes is None else signs(data.targets[:, 0], len(plan.classes))
+    targets = data.targets if plan.classes is None else signs_of(data.targets[:, 0], len(plan.classes))
     if plan.classes is None and not squared:
         targets = _moved_in(targets, data.weights)
     loss_of = None

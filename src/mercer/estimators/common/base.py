@@ -78,3 +78,22 @@ class KernelEstimator(BaseEstimator):
             return as_kernel(self.kernel).domain
         except MercerError:  # a wrong kernel is reported by fit, not by looking at the tags
             return Kernel.domain
+
+
+class WithClient(KernelEstimator):
+    """An estimator with a `client`: a connection, which stays where it is."""
+
+    client: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without a connection; an address is one that others can use too."""
+        return super().__getstate__() | {"client": self.client if isinstance(self.client, str) else None}
+
+    def __sklearn_clone__(self) -> Self:
+        client, self.client = self.client, None
+        try:
+            twin = super().__sklearn_clone__()
+        finally:
+            self.client = client
+        twin.client = client
+        return twin

@@ -94,6 +94,42 @@ def class_weights(
     return result
 
 
+def known_classes(before: np.ndarray | None, given: Targets | None, y: Targets) -> np.ndarray:
+    """The classes of fits that add rows: those of the first call, which has to name them."""
+    if before is None:
+        if given is None:
+            some = encoded(y)[0].tolist()
+            raise InputError(f"partial_fit needs classes= at its first call: all labels there will be, such as {some}.")
+        found = encoded(given)[0]
+        if len(found) < 2:
+            raise InputError(f"classes has one class, {found.tolist()[0]!r}: a classifier needs at least two.")
+        return found
+    if given is not None and not np.array_equal(encoded(given)[0], before):
+        raise InputError(f"classes={given!r:.80}: the first call had {before.tolist()}.")
+    return before
+
+
+def codes_among(classes: np.ndarray, y: Targets) -> np.ndarray:
+    """The places of labels among classes; an error that names the first label that is none of them."""
+    labels, places = encoded(y)
+    unknown = [label for label in labels.tolist() if label not in classes.tolist()]
+    if unknown:
+        row = int((places == labels.tolist().index(unknown[0])).argmax())
+        raise InputError(f"y has the label {unknown[0]!r} in row {row}, which is none of {classes.tolist()}.")
+    return np.searchsorted(classes, labels)[places]
+
+
+def fixed_class_weights(class_weight: ClassWeight, classes: np.ndarray) -> np.ndarray | None:
+    """The weights of classes where rows are added, None for equal ones; "balanced" would change with every call."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        raise InputError(
+            f"class_weight={class_weight!r}: partial_fit does not know the rows to come; give a dictionary of weights."
+        )
+    return class_weights(class_weight, classes, np.arange(len(classes)), None)
+
+
 def with_class_weights(sample: Sample, class_weight: ClassWeight, classes: np.ndarray, codes: np.ndarray) -> Sample:
     """A sample with class weights in the weights of its rows; an error where fewer than two classes have weight."""
     by_class = class_weights(class_weight, classes, codes, sample.weights)

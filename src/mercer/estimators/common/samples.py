@@ -24,7 +24,7 @@ from mercer.data.rows import RowSource
 from mercer.data.sample import Sample
 from mercer.data.table import first_text
 from mercer.estimators.common.concerns import refuse_text
-from mercer.estimators.common.parts import refuse_path
+from mercer.estimators.common.refused import refuse_path
 from mercer.kernels import Kernel
 
 
@@ -56,14 +56,22 @@ def checked_inputs(estimator: BaseEstimator, kernel: Kernel, X: Rows) -> Sample:
     return Sample(rows, no_targets, None, False, isinstance(X, Tensor), square=kernel.domain == "matrix")
 
 
-def checked_source(estimator: BaseEstimator, source: RowSource, y: Targets | None, sample_weight: Weights) -> RowSource:
-    """A source of rows that is to be fitted; its features are remembered."""
+def checked_source(
+    estimator: BaseEstimator, source: RowSource, y: Targets | None, sample_weight: Weights, *, labels: bool = False
+) -> RowSource:
+    """A source of rows that is to be fitted; its features are remembered. With `labels`, targets may be text."""
     if y is not None or sample_weight is not None:
         raise InputError("Pass y and sample_weight when creating the RowSource, not to fit().")
     if source.n_targets == 0:
         raise InputError("The source of rows has no targets: say which column is the target.")
     if source.n_rows == 0:
         raise InputError("The source has no rows.")
+    if source.labels is not None and not labels:
+        some = ", ".join(map(repr, source.labels[:3]))
+        raise InputTypeError(
+            f"The target is text, such as {some}; {type(estimator).__name__} needs numbers. KernelClassifier takes "
+            "labels."
+        )
     remember_features(estimator, source)
     return source
 

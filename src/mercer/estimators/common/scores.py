@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from torch import Tensor
 
+from mercer.core.errors import InputError
 from mercer.data.given import Rows, Targets, Weights
+from mercer.data.rows import DaskRows, RowSource, is_dask
 
 HUGE = 1e100
 """Numbers above it have sums of squares that are none."""
@@ -20,8 +23,9 @@ class ScoreMixin:
 
     predict: Any
 
-    def score(self, X: Rows, y: Targets, sample_weight: Weights = None) -> float:
-        """R^2 of the predictions at X, or for classes the share that is right."""
+    def score(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None) -> float:
+        """R^2 of the predictions at X, or for classes the share that is right; a `RowSource` has its own targets."""
+        X, y, sample_weight = with_targets(X, y, sample_weight)
         true, found, weight = on_host(y), on_host(self.predict(X)), on_host(sample_weight)
         if is_classifier(self):
             return float(accuracy_score(true, found, sample_weight=weight))
@@ -29,6 +33,23 @@ class ScoreMixin:
         size = np.abs(found).max(initial=0.0)
         unit = 2.0 ** np.frexp(size)[1] if size > HUGE else 1.0  # R^2 knows no unit
         return float(r2_score(true if unit == 1.0 else true / unit, found / unit, sample_weight=weight))
+
+
+def with_targets(X: Rows, y: Targets | None, sample_weight: Weights) -> tuple[Rows, Any, Any]:
+    """Rows with their targets and weights; those of a source are read, those of a Dask collection become one."""
+    if is_dask(X):
+        X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
+    if y is not None:
+        return X, y, sample_weight
+    if not isinstance(X, RowSource) or X.n_targets == 0:
+        raise InputError("score needs targets: score(X, y), or a source of rows that has them.")
+    found = [X.targets_of(part) for part in X.parts()]
+    targets = torch.cat([chunk.targets for chunk in found if chunk.targets is not None]).numpy()
+    targets = targets[:, 0] if X.one_target else targets
+    if X.labels is not None:
+        targets = X.labels[targets.astype(int)]
+    weights = [chunk.weights for chunk in found if chunk.weights is not None]
+    return X, targets, torch.cat(weights).numpy() if weights else sample_weight
 
 
 def on_host(values: Any) -> Any:

@@ -12,17 +12,41 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values
 from mercer.core.errors import InputError
-from mercer.data.engines import Arrays, Engine, grouped, most_rows
+from mercer.core.memory import give_back
+from mercer.core.progress import Progress
+from mercer.data.engines import Arrays, Engine, grouped, most_rows, using_engine
 from mercer.data.given import Rows
-from mercer.data.rows import Part, RowSource
+from mercer.data.rows import Part, RowSource, read_ahead
 from mercer.data.rows.dask import DaskTable
-from mercer.data.sample import Seen
 
 
 class Values(Protocol):
     """A fit that can be sent to workers."""
 
     def values(self, rows: Points) -> Tensor: ...
+
+    def to_send(self) -> Values:
+        """What predictions need, for other machines."""
+
+
+def values_at(fit: Values, source: RowSource, client: Any, *, verbose: bool = False) -> Tensor:
+    """The function of a fit at all rows of a source, part after part, here or by an engine."""
+    if len(source) == 0:
+        raise InputError("The source has no rows to predict at.")
+    with using_engine(client, source) as engine:
+        if engine is not None:
+            return spread_values(fit.to_send(), source, engine)
+        values: Tensor | None = None
+        with Progress(len(source), "predictions", shown=verbose) as progress:
+            for part, chunk in read_ahead(source.read, source.parts()):
+                found = fit.values(Points(chunk.X, source.names)).cpu().to(source.dtype)
+                values = found.new_empty(len(source), *found.shape[1:]) if values is None else values
+                values[part.before : part.before + len(part)] = checked_values(found, "Predictions", part.before)
+                del chunk
+                give_back()
+                progress.advance(len(part))
+        assert values is not None
+        return values
 
 
 def spread_values(fit: Values, source: RowSource, engine: Engine) -> Tensor:
@@ -32,20 +56,22 @@ def spread_values(fit: Values, source: RowSource, engine: Engine) -> Tensor:
     return engine.reduce(_joined, results)["values"]
 
 
-def predicted_later(model: BaseEstimator, seen: Seen, X: DaskTable) -> Any:
-    """The predictions at the rows of a Dask array or data frame, as a Dask array that is computed block by block."""
+def predicted_later(model: BaseEstimator, X: DaskTable, like: np.ndarray, method: str = "predict") -> Any:
+    """What a method of a model gives for the rows of a Dask array or data frame, as a Dask array.
+
+    It is computed block by block; `like` is that for no rows.
+    """
     columns = X.shape[1] if X.ndim == 2 else None
     if columns != model.n_features_in_:
         raise InputError(f"X has {columns} features but {model.n_features_in_} are expected.")
     sent = importlib.import_module("dask").delayed(model, pure=False, traverse=False)
-    like = np.empty((0,) if seen.one_target else (0, seen.n_targets))
+    known = {"model": sent, "method": method}
     if not hasattr(X, "chunks"):
-        return X.map_partitions(_block_values, model=sent, empty=like, meta=like)
-    if X.dtype == np.float32:
+        return X.map_partitions(_block_values, **known, empty=like, meta=like)
+    if X.dtype == np.float32 and like.dtype == np.float64:
         like = like.astype(np.float32)
     options: dict[str, Any] = {"drop_axis": 1} if like.ndim == 1 else {"chunks": (X.chunks[0], like.shape[1:])}
-    values = {"model": sent, "empty": like}
-    return X.rechunk({1: -1}).map_blocks(_block_values, **values, dtype=like.dtype, meta=like, **options)
+    return X.rechunk({1: -1}).map_blocks(_block_values, **known, empty=like, dtype=like.dtype, meta=like, **options)
 
 
 def _group_values(rows: RowSource, parts: list[Part], fit: Values) -> Arrays:
@@ -62,5 +88,5 @@ def _joined(a: Arrays, b: Arrays) -> Arrays:
     return {"values": torch.cat([a["values"], b["values"]])}
 
 
-def _block_values(block: Rows, model: BaseEstimator, empty: np.ndarray) -> Any:
-    return model.predict(block) if len(block) else empty
+def _block_values(block: Rows, model: BaseEstimator, method: str, empty: np.ndarray) -> Any:
+    return getattr(model, method)(block) if len(block) else empty

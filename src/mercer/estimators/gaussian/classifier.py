@@ -17,6 +17,7 @@ from mercer.data.given import Axes, Budget, ByName, Device, Precision, Rows, See
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded
+from mercer.estimators.common.refused import refuse_parts
 from mercer.estimators.common.renamed import renamed
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
@@ -156,6 +157,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     @all_or_nothing
     def fit(self, X: Rows, y: Targets) -> Self:
         """Learn the hyperparameters from rows X (n, d) and labels y (n,), and condition on these."""
+        refuse_parts(self, X)
         settings = LearningSettings.of(self.get_params(deep=False))
         classes, codes = encoded(y)
         sample = checked_sample(self, settings.bare_kernel, X, codes.astype(np.float64), None)

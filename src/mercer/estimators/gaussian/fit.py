@@ -21,6 +21,8 @@ from mercer.processes.choose_mean import choose_mean
 from mercer.processes.components import Component, terms_of
 from mercer.processes.means import ConstantMean, Mean
 from mercer.processes.slopes import slope
+from mercer.processes.sparse_posterior import SparsePosterior
+from mercer.processes.sparse_rows import sums_of, with_sums
 from mercer.processes.stages import learn
 
 
@@ -67,6 +69,14 @@ class ProcessFit:
     def new_noise(self) -> float:
         """The variance of the noise of a new observation: that of all rows, or the mean where each has its own."""
         return float(np.mean(self.noise))
+
+    def values(self, rows: Points) -> Tensor:
+        """What `predict` gives: the mean."""
+        return self.mean(rows)
+
+    def to_send(self) -> ProcessFit:
+        """What predictions need, for other machines."""
+        return self
 
     def mean(self, rows: Points) -> Tensor:
         """The mean, (m,) or (m, t)."""
@@ -162,6 +172,8 @@ def with_more(fit: ProcessFit, sample: Sample, noise: Noise | None) -> ProcessFi
     more = observations(sample, plan.target_scale, row_noise, plan.place.device)
     if isinstance(posterior, ExactPosterior):
         posterior = posterior.extended(more)
+    elif isinstance(posterior, SparsePosterior) and posterior.rows is not None:
+        posterior = with_sums(posterior, posterior.rows.followed_by(sums_of(posterior, more, posterior.rows.shift)))
     else:
         everything, mean = posterior.data.followed_by(more), posterior.mean_function.mean
         posterior = plan.method.posterior(posterior.kernel, posterior.noise, everything, mean, "rows were added")
@@ -171,7 +183,8 @@ def with_more(fit: ProcessFit, sample: Sample, noise: Noise | None) -> ProcessFi
 
 def likelihood_of(plan: ProcessPlan, posterior: Posterior) -> float:
     """The log marginal likelihood in the units of the targets."""
-    return posterior.log_marginal_likelihood() - len(posterior.data) * float(plan.target_scale.log().sum())
+    n = getattr(posterior, "n_rows", len(posterior.data))
+    return posterior.log_marginal_likelihood() - n * float(plan.target_scale.log().sum())
 
 
 def _with_best_kernel(plan: ProcessPlan, data: Observations) -> ProcessPlan:

@@ -17,15 +17,18 @@ from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.rules import Rules, one_of
 from mercer.core.seeding import as_seed
+from mercer.data.engines import using_engine
 from mercer.data.given import Axes, Budget, ByName, Device, Mean, Noise, Order, Precision, Rows, Seed, Targets
+from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.influence import Influence, most_influential
-from mercer.estimators.common.parts import refuse_parts
 from mercer.estimators.common.refits import checked_order
+from mercer.estimators.common.refused import refuse_path
 from mercer.estimators.common.renamed import renamed
-from mercer.estimators.common.samples import checked_rows, checked_sample
+from mercer.estimators.common.samples import check_features, checked_rows, checked_sample, checked_source
 from mercer.estimators.common.scores import ScoreMixin
+from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_of, with_more
 from mercer.estimators.gaussian.intervals import interval_width, with_forecasts
 from mercer.estimators.gaussian.noise import one_variance
@@ -35,6 +38,7 @@ from mercer.estimators.gaussian.prior import prior_for_samples, prior_functions
 from mercer.estimators.gaussian.report import process_report
 from mercer.estimators.gaussian.settings import ProcessSettings
 from mercer.estimators.gaussian.state import process_from_state, process_state
+from mercer.estimators.gaussian.streamed import fit_source, mean_and_std_of
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel, as_kernel
@@ -205,14 +209,25 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Targets, order: Order = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None, order: Order = None) -> Self:
         """Learn the hyperparameters from rows X (n, d) and targets y, (n,) or (n, t), and condition on these.
+
+        A `RowSource`, which has both, or Dask collections are read in parts: hyperparameters and inducing points come
+        from 20,000 rows, drawn at random, and the process is conditioned on all rows in one pass, by "sgpr".
 
         `order` tells how rows follow each other in time: one number, date or text for each. It changes no prediction,
         but `predict_interval` then takes its width from forecasts of later rows from earlier ones.
         """
-        refuse_parts(self, X)
+        refuse_path(self, X, y)
         settings = ProcessSettings.of(self.get_params(deep=False))
+        if is_dask(X):
+            X, y = DaskRows(X, y), None
+        if isinstance(X, RowSource):
+            if order is not None:
+                raise InputError("order= is for rows in memory.")
+            source = checked_source(self, X, y, None)
+            with using_engine(None, source) as engine:
+                return self._keep(fit_source(settings, source, engine))
         sample = checked_sample(self, settings.bare_kernel, X, y, None)
         plan = plan_process(settings, sample)
         return self._keep(replace(fit_process(plan, sample), order=checked_order(order, len(sample))))
@@ -247,6 +262,16 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         check_is_fitted(self)
         if return_std and return_cov:
             raise InputError("predict(return_std=True, return_cov=True): ask for one of the two.")
+        if isinstance(X, RowSource):
+            check_features(self, X)
+            if return_cov or noise is not None:
+                raise InputError("return_cov= and noise= are for rows in memory: pass arrays.")
+            if return_std:
+                return tuple(values.numpy() for values in mean_and_std_of(self._fit, X, latent=latent))
+            return values_at(self._fit, X, None, verbose=self.verbose).numpy()
+        if is_dask(X) and not (return_std or return_cov):
+            seen = self._fit.seen
+            return predicted_later(self, X, np.empty((0,) if seen.one_target else (0, seen.n_targets)))
         rows = checked_rows(self, self.kernel_, X)
         if return_std:
             mean, std = self._fit.mean_and_std(rows, latent=latent, noise=noise)

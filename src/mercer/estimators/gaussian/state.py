@@ -65,7 +65,7 @@ def process_from_state(
     settings = ProcessSettings.of(model.get_params(deep=False))
     read = read_learned(model, meta, arrays, float(meta["y_scale"]))
     seen, kernel, budget = read.seen, read.kernel, settings.memory_budget
-    n, t = seen.n_rows, seen.n_targets
+    n, t = len(read.X), seen.n_targets
     row_noise = float_array(arrays, "row_noise", (n,), least=0.0) if "row_noise" in arrays else None
     data = Observations(read.X, float_array(arrays, "targets", (n, t)), row_noise, kernel.domain == "matrix")
     target_scale = float_array(arrays, "target_scale", (t,), least=SMALLEST)

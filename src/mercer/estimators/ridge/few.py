@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,16 @@ from mercer.data.checkpoint import Checkpoint
 from mercer.data.engines import Engine
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
-from mercer.estimators.common.state import plain_param
+from mercer.estimators.common.parts import blocks_in_parts, checkpoint_of, where_read
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import with_idle
 from mercer.estimators.ridge.plan import RidgePlan, own_features
-from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.functions.basis import Centres, Features
 from mercer.functions.fourier import FourierFeatures
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.few import loo_predictions_of_few, select_alpha_of_few
 from mercer.selection.left_out import LeftOutPredictions
-from mercer.solvers.basis_blocks import StreamedBlocks, blocks_of
+from mercer.solvers.basis_blocks import blocks_of
 from mercer.solvers.centring import centred
 from mercer.solvers.choose import landmark_count
 from mercer.solvers.landmarks import choose_landmarks
@@ -47,10 +46,6 @@ SHOWN_ROWS, MOST_EXACT = 1000, 1500
 """Rows that a fit keeps for its report, and coefficients up to which that leaves rows out exactly."""
 FREE_SHARE = 0.5
 """The least share of the rows that coefficients leave free where errors are corrected for their number."""
-SUMS = "rows, functions and targets"
-"""What a checkpoint holds sums of: one with other sums is of another fit."""
-HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")
-"""Settings that do not change what is computed."""
 
 
 def solve_few(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> RidgeFit:
@@ -85,19 +80,11 @@ def solve_source(
     started = time.perf_counter()
     settings, place = plan.settings, plan.place
     basis = choose_basis(plan, some.positive()[0])
-    checkpoint, saved = None, None
-    if settings.checkpoint is not None:
-        identity = {"sums": SUMS, "rows": source.identity(), "parameters": _what_matters(settings)}
-        checkpoint = Checkpoint(settings.checkpoint, identity | {"kernel and landmarks": basis.digest()})
-        saved = checkpoint.load()  # one of another fit is refused before any work
+    checkpoint = checkpoint_of(settings, source, basis)
+    saved = None if checkpoint is None else checkpoint.load()  # one of another fit is refused before any work
     sums = None if plan.traits.iterates else _begun(plan, basis, saved)
     working = basis if sums is None else sums.working
-    blocks: Any
-    if engine is None:
-        blocks = StreamedBlocks(working, source, place, settings.verbose)
-    else:
-        options = {"device": settings.device, "normal_equations": sums is not None, "verbose": settings.verbose}
-        blocks = SpreadBlocks(working, source, place, engine, **options)
+    blocks = blocks_in_parts(settings, working, source, place, engine, normal_equations=sums is not None)
     if sums is None:
         found = _iterated(plan, basis, blocks, some, checkpoint)
     else:
@@ -107,8 +94,7 @@ def solve_source(
     if checkpoint is not None:
         checkpoint.finish()
     seen = replace(some.seen, n_rows=source.n_rows, total_weight=blocks.total_weight)
-    where = f"rows were read in {len(source.parts()):,} parts{'' if engine is None else f' by {engine}'}"
-    plan = replace(plan, reason=f"{plan.reason}; {where}")
+    plan = replace(plan, reason=f"{plan.reason}; {where_read(source, engine)}")
     fit = finished(plan, seen, basis, *found, seconds=time.perf_counter() - started, tuning=tuning)
     return replace(fit, some=_shown(some.positive()[0]))
 
@@ -266,9 +252,3 @@ def _all_added(plan: RidgePlan, sums: RunningSums, blocks: Any, checkpoint: Chec
     for block in blocks:  # the same sums of sums as with a checkpoint, to the last bit
         sums = sums.add([block])
     return sums
-
-
-def _what_matters(settings: RidgeSettings) -> dict[str, Any]:
-    """The settings that decide what is computed, as plain data."""
-    names = [f.name for f in fields(settings) if f.name not in HARMLESS]
-    return {name: plain_param(name, getattr(settings, name)) for name in names}

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, checked_values
+from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.core.memory import give_back
-from mercer.core.progress import Progress
 from mercer.core.results import SolverReport
-from mercer.data.rows import RowSource, read_ahead
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.account import Account
 from mercer.estimators.ridge.plan import RidgePlan
@@ -69,19 +65,6 @@ class RidgeFit:
         values = self.function.values(rows, self.plan.place, accurate=self.plan.settings.dtype == "auto")
         values = values + self.intercept.to(values)
         return values.reshape(len(values)) if self.seen.one_target else values
-
-    def values_of(self, source: RowSource) -> Tensor:
-        """The predictions at the rows of a source, part after part."""
-        shape = (len(source),) if self.seen.one_target else (len(source), self.seen.n_targets)
-        values = torch.empty(shape, dtype=source.dtype)
-        with Progress(len(source), "predictions", shown=self.plan.settings.verbose) as progress:
-            for part, chunk in read_ahead(source.read, source.parts()):
-                found = self.values(Points(chunk.X, source.names)).cpu().to(values.dtype)
-                values[part.before : part.before + len(part)] = checked_values(found, "Predictions", part.before)
-                del chunk
-                give_back()
-                progress.advance(len(part))
-        return values
 
     def all_rows(self, what: str) -> Sample:
         """The training rows, or an error that says why there are none for `what`."""

@@ -34,10 +34,12 @@ from mercer.data.given import (
 )
 from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.estimators.common.available import available_if
-from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.base import WithClient, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.influence import Influence, most_influential
+from mercer.estimators.common.parts import rows_to_sample, same_setting
 from mercer.estimators.common.refits import checked_order
+from mercer.estimators.common.refused import refuse_path
 from mercer.estimators.common.samples import (
     check_features,
     checked_rows,
@@ -47,16 +49,17 @@ from mercer.estimators.common.samples import (
     sampled,
 )
 from mercer.estimators.common.scores import ScoreMixin, on_host
-from mercer.estimators.common.spread import predicted_later, spread_values
+from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.estimators.ridge.alpha import planned, planned_first, planned_source
 from mercer.estimators.ridge.few import solve_few, solve_source, with_more
 from mercer.estimators.ridge.fit import RidgeFit
-from mercer.estimators.ridge.flow import values_at, with_flow
+from mercer.estimators.ridge.flow import values_at as values_at_times
+from mercer.estimators.ridge.flow import with_flow
 from mercer.estimators.ridge.forecast import ridge_diagnostics, ridge_forecasters
 from mercer.estimators.ridge.full import solve_full
 from mercer.estimators.ridge.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.ridge.left_out import label_weights, with_left_out
-from mercer.estimators.ridge.plan import continued, rows_to_sample
+from mercer.estimators.ridge.plan import continued
 from mercer.estimators.ridge.plot import ridge_plot
 from mercer.estimators.ridge.primal import dual_coefficients
 from mercer.estimators.ridge.report import ridge_report
@@ -74,7 +77,7 @@ FITTED = ("dual_coef_", "X_fit_", "coef_", "features_", "t_", "equivalent_alpha_
 
 
 @register
-class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator):
+class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
     r"""Least-squares regression in the RKHS of a kernel.
 
     Finds :math:`f = \sum_i c_i k(x_i, \cdot)` and the intercept b that minimise
@@ -207,6 +210,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         but `predict_interval` and `report` then go by forecasts of later rows from earlier ones. X, y and
         `sample_weight` may be Dask arrays or data frames; y may then name a column of X.
         """
+        refuse_path(self, X, y)
         settings = RidgeSettings.of(self.get_params(deep=False))
         if is_dask(X):
             X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
@@ -255,13 +259,10 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
             return self._predict_at(X, t)
         fit = self._fit
         if is_dask(X):
-            return predicted_later(self, fit.seen, X)
+            return predicted_later(self, X, np.empty((0,) if fit.seen.one_target else (0, fit.seen.n_targets)))
         if isinstance(X, RowSource):
             check_features(self, X)
-            if len(X) == 0:
-                raise InputError("The source has no rows to predict at.")
-            with using_engine(self.client, X) as engine:
-                return (fit.values_of(X) if engine is None else spread_values(fit.to_send(), X, engine)).numpy()
+            return values_at(fit, X, self.client, verbose=self.verbose).numpy()
         rows = checked_rows(self, self.kernel_, X)
         values = fit.values(rows)
         values = values.to(rows.values.dtype) if rows.is_tensor else values
@@ -272,7 +273,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
         if is_dask(X) or isinstance(X, RowSource):
             raise InputError("predict(t=...) takes rows in memory: pass arrays.")
         rows, self._fit = checked_rows(self, self.kernel_, X), fit
-        values = values_at(fit, rows, t)
+        values = values_at_times(fit, rows, t)
         return restore(checked_values(values.to(rows.values.dtype) if rows.is_tensor else values, "Predictions"), X)
 
     def predict_interval(
@@ -447,19 +448,6 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, KernelEstimator)
             self.dual_coef_, self.X_fit_ = coef, seen.rows_given_back(function.centres)
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
-        """A connection stays where it is."""
-        return super().__getstate__() | {"client": self.client if isinstance(self.client, str) else None}
-
-    def __sklearn_clone__(self) -> Self:
-        client, self.client = self.client, None
-        try:
-            twin = super().__sklearn_clone__()
-        finally:
-            self.client = client
-        twin.client = client
-        return twin
-
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return ridge_state(self, self._fit)
 
@@ -476,15 +464,6 @@ def _check_continued(begun: RidgeFit, settings: RidgeSettings) -> None:
     if begun.sums is None:
         raise InputError("Saved models do not store the sums that partial_fit needs: start from a new model.")
     before = begun.plan.settings
-    changed = [name for name in FIXED if not _same(getattr(before, name), getattr(settings, name))]
+    changed = [name for name in FIXED if not same_setting(getattr(before, name), getattr(settings, name))]
     if changed:
         raise InputError(f"partial_fit cannot continue with another {' and '.join(changed)}: start from a new model.")
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two values of a parameter are the same; arrays may be copies."""
-    if a is b or a is None or b is None:
-        return a is b
-    if isinstance(a, str | Kernel) or isinstance(b, str | Kernel):
-        return type(a) is type(b) and bool(a == b)
-    return np.array_equal(np.asarray(a), np.asarray(b))

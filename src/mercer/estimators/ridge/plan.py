@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from mercer.core.errors import InputError
-from mercer.core.memory import readable, require, resolve_budget
+from mercer.core.memory import resolve_budget
 from mercer.core.progress import Iterations
 from mercer.data.given import Alpha, Budget
 from mercer.data.rows import RowSource
@@ -18,6 +18,7 @@ from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.alpha import AUTO, checked_alpha
 from mercer.estimators.common.alpha_sample import few_rows
 from mercer.estimators.common.kernels import resolved_kernel
+from mercer.estimators.common.parts import reserved_bytes
 from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
 from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.kernels import Kernel
@@ -25,14 +26,9 @@ from mercer.kernels.explicit import ExplicitFeatures
 from mercer.operators.placement import Placement
 from mercer.selection import AlphaPath
 from mercer.solvers.choose import SPECTRAL, choose, landmark_count, landmark_solver, memory_needed
-from mercer.solvers.dials import POOL
 from mercer.solvers.landmarks import distinct_rows
 from mercer.solvers.registry import RIDGE_SOLVERS, is_default, options_of, traits_of
-from mercer.solvers.row_blocks import working_bytes
 from mercer.solvers.traits import Traits
-
-FEWEST_SAMPLED = 20_000
-"""Rows of a source that medians and tuning see at least."""
 
 HOLD_OUT_FROM = 50
 """Rows from which a descent holds some out to know when to stop."""
@@ -157,7 +153,7 @@ def _alpha(settings: RidgeSettings, n_targets: int) -> Any:
 def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> RidgePlan:
     """The plan for rows that are read in parts; `some` of them show what the kernel needs to know."""
     alpha = 1.0 if settings.automatic else checked_alpha(settings.alpha, source.n_targets)
-    reserved = _reserved(settings, source)
+    reserved = reserved_bytes(settings.memory_budget, source)
     kernel = resolved_kernel(settings.kernel, some.positive()[0], settings.seed)
     solver = _streamed_solver(settings, alpha, kernel, some)
     device = device_of(settings.device, some.seen)
@@ -169,14 +165,6 @@ def plan_source(settings: RidgeSettings, source: RowSource, some: Sample) -> Rid
     settings = replace(settings, client=None)  # a connection is of now and here
     place = place_of(settings, solver, some.seen, settings.memory_budget)
     return RidgePlan(settings, kernel, alpha, solver, reason, place, source.n_rows, reserved)
-
-
-def rows_to_sample(settings: RidgeSettings, source: RowSource) -> int:
-    """Rows of a source that landmarks and parameters are chosen from."""
-    given = settings.n_landmarks
-    m = given if given is not None else landmark_count(source.n_rows, None, "nystrom", settings.memory_budget, "cpu")
-    spread = isinstance(settings.landmarks, str) and settings.landmarks != "uniform"
-    return max(FEWEST_SAMPLED, (POOL if spread else 1) * m)
 
 
 def place_of(settings: RidgeSettings, solver: str, seen: Seen, budget: Budget) -> Placement:
@@ -225,15 +213,6 @@ def _few_kinds(data: Sample, settings: RidgeSettings, device: torch.device) -> i
     kinds = len(distinct_rows(data.rows, data.weights)[0])
     most = landmark_count(len(data), None, "nystrom", settings.memory_budget, device)
     return kinds if kinds <= most else None
-
-
-def _reserved(settings: RidgeSettings, source: RowSource) -> int:
-    """What reading and working on parts of rows takes; an error where that does not fit."""
-    reading, working = source.reading_bytes, working_bytes(0)
-    advice = "Use a larger memory_budget, or sources with fewer rows_at_once."
-    what = f"working on parts of rows, which takes {readable(reading)} to read,"
-    require(reading + working, resolve_budget(settings.memory_budget), what, advice)
-    return reading + working
 
 
 def own_features(

@@ -21,10 +21,14 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.report import Report
+from mercer.core.seeding import as_seed
 from mercer.data.given import Axes, Rows, Targets, Weights
+from mercer.data.rows import DaskTables, EncodedRows, RowSource, is_dask, sampled_table
 from mercer.data.table import Table
 from mercer.estimators.common.available import Method, available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.parts import FEWEST_SAMPLED
+from mercer.estimators.common.spread import predicted_later
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.tabular.encoder import MAX_LEVELS, RARE, TableEncoder
 from mercer.estimators.tabular.report import tabular_report
@@ -144,7 +148,11 @@ class TabularEstimator(BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None, **params: Any) -> Self:
-        """Look at every column of the table X, and fit the estimator to what becomes of them."""
+        """Look at every column of the table X, and fit the estimator to what becomes of them.
+
+        X may be a `RowSource`, such as `mercer.rows.ParquetTables`, or a Dask data frame, of which y may name a column:
+        20,000 rows, drawn at random, then show what becomes of the columns.
+        """
         return self._fitted("fit", X, y, sample_weight, params)
 
     @_inner_has("partial_fit")
@@ -159,12 +167,18 @@ class TabularEstimator(BaseEstimator):
 
     @_inner_has("predict")
     def predict(self, X: Rows, **params: Any) -> Any:
-        """Predictions of the estimator for the rows of a table."""
+        """Predictions of the estimator for the rows of a table, which may be a `RowSource` or a Dask data frame."""
+        if is_dask(X):
+            some = np.asarray(self._inner().predict(_for(self._inner(), self._one_row())))
+            return predicted_later(self, X, some[:0])
         return self._inner().predict(self._encoded(X), **self._routed("predict", params))
 
     @_inner_has("predict_proba")
     def predict_proba(self, X: Rows) -> Any:
         """Probabilities of the classes, (m, classes)."""
+        if is_dask(X):
+            check_is_fitted(self)
+            return predicted_later(self, X, np.empty((0, len(self.classes_))), "predict_proba")
         return self._inner().predict_proba(self._encoded(X))
 
     @_inner_has("predict_log_proba")
@@ -193,6 +207,8 @@ class TabularEstimator(BaseEstimator):
     @_inner_has("score")
     def score(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None, **params: Any) -> float:
         """The score of the estimator at the rows of a table."""
+        if is_dask(X):
+            X, y, sample_weight = DaskTables(X, y, sample_weight), None, None
         return float(self._inner().score(self._encoded(X), y, **self._routed("score", params | _given(sample_weight))))
 
     @property
@@ -228,6 +244,10 @@ class TabularEstimator(BaseEstimator):
         return MetadataRouter(owner=self).add(estimator=self.inner, method_mapping=mapping)
 
     def _fitted(self, method: str, X: Rows, y: Targets | None, sample_weight: Weights, params: dict[str, Any]) -> Self:
+        if is_dask(X):
+            X, y, sample_weight = DaskTables(X, y, sample_weight), None, None
+        if isinstance(X, RowSource):
+            return self._fitted_in_parts(X, y, sample_weight, params)
         table = Table.of(X)
         if not len(table) or not table.columns:
             what = "sample(s)" if table.columns else "feature(s)"
@@ -248,6 +268,24 @@ class TabularEstimator(BaseEstimator):
         self.estimator_ = getattr(inner, method)(_for(inner, points), y, **given)
         return self
 
+    def _fitted_in_parts(
+        self, source: RowSource, y: Targets | None, sample_weight: Weights, params: dict[str, Any]
+    ) -> Self:
+        if y is not None or sample_weight is not None:
+            raise InputError("Pass y and sample_weight when creating the RowSource, not to fit().")
+        seed = as_seed(getattr(self.inner, "random_state", None))
+        table, targets, weights = sampled_table(source, FEWEST_SAMPLED, seed)
+        if weights is not None:
+            table, targets = table.take(weights > 0), None if targets is None else targets[weights > 0]
+            weights = weights[weights > 0]
+        self._remember(table, table)
+        encoder = TableEncoder.looking_at(table, weights, self.columns, self.max_levels, self.rare)
+        points = as_points(encoder.encode(table), names=encoder.columns)
+        inner = ready(self.inner, encoder, points, targets, weights)
+        self.encoder_ = encoder
+        self.estimator_ = inner.fit(EncodedRows(source, encoder), **self._routed("fit", params))
+        return self
+
     def _remember(self, X: Rows, table: Table) -> None:
         """What scikit-learn knows of the columns of a table."""
         if table.named:
@@ -258,7 +296,10 @@ class TabularEstimator(BaseEstimator):
             _check_n_features(self, X, reset=True)
 
     def _encoded(self, X: Rows) -> Any:
-        inner, table = self._inner(), Table.of(X)
+        inner = self._inner()
+        if isinstance(X, RowSource):
+            return EncodedRows(X, self.encoder_)
+        table = Table.of(X)
         if not table.named:
             _check_n_features(self, X, reset=False)
             if hasattr(self, "feature_names_in_"):
@@ -268,6 +309,10 @@ class TabularEstimator(BaseEstimator):
         if not len(table):
             raise InputError("X is empty: 0 sample(s) while a minimum of 1 is required.")
         return _for(inner, as_points(self.encoder_.encode(table), names=self.encoder_.columns))
+
+    def _one_row(self) -> Points:
+        """A row at the centre."""
+        return as_points(np.zeros((1, len(self.encoder_.columns))), names=self.encoder_.columns)
 
     def _inner(self) -> Any:
         check_is_fitted(self)

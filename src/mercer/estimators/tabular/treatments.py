@@ -181,6 +181,8 @@ class Moment:
         """Seconds since 1970; the error names the first row that is no date."""
         if column.dtype.kind == "M":
             return seconds_of(column)
+        if column.dtype.kind == "f" and bool(np.isnan(column).all()):
+            return column  # gaps alone have no kind
         if column.dtype.kind != "O" or not self.form:
             raise InputTypeError(f"Column {self.name!r} holds no dates, as it did when the model was fitted.")
         return _read(column, lambda text: _seconds_in(text, self.form), self.name, f"a date ({self.form})")
