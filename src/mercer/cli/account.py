@@ -37,10 +37,10 @@ def report(fitted: Fitted) -> dict[str, Any]:
             "features": list(train.features),
             "columns": {t.name: t.words for t in fitted.model.model.encoder_.treatments},
             "weights": train.weight_column,
-            "rows": len(train) + (0 if test is None else len(test.rows)),
-            "train_rows": len(train),
-            "test_rows": 0 if test is None else len(test.rows),
-            "read": "all at once",
+            "rows": sum(fitted.n_rows),
+            "train_rows": fitted.n_rows[0],
+            "test_rows": fitted.n_rows[1],
+            "read": fitted.reading,
             "seed": fitted.settings.seed,
         },
         "task": train.kind,
@@ -70,8 +70,11 @@ def report(fitted: Fitted) -> dict[str, Any]:
 def lines(fitted: Fitted, number: Any, describe: Any, duration: Any) -> Iterator[tuple[str, str]]:
     """What was done, line by line."""
     inner, train, test = fitted.estimator, fitted.train, fitted.test
-    held = "" if test is None else f", {len(test.rows):,} held out for testing"
-    yield "rows", f"{len(train):,} to learn from{held}"
+    n, n_test = fitted.n_rows
+    held = "" if test is None else f", {n_test:,} held out for testing"
+    yield "rows", f"{n:,} to learn from{held}"
+    if fitted.counts is not None:
+        yield "read", fitted.reading
     encoder = fitted.model.model.encoder_
     kinds = [t.kind for t in encoder.treatments if t.columns]
     counts = {"number": "numbers", "category": "categories", "date": "dates"}

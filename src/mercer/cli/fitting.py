@@ -54,7 +54,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What was found, and how."""
+    """What was found, and how; `counts` are the rows of training and test where `train` and `test` are some of them."""
 
     model: FrameModel
     settings: Settings
@@ -66,6 +66,13 @@ class Fitted:
     seconds: float
     notes: tuple[str, ...]
     folds: tuple[Any, ...] = field(default=())
+    counts: tuple[int, int] | None = None
+    reading: str = "all at once"
+
+    @property
+    def n_rows(self) -> tuple[int, int]:
+        """The rows to learn from and those held out."""
+        return self.counts or (len(self.train), 0 if self.test is None else len(self.test.rows))
 
     @property
     def estimator(self) -> Any:
@@ -108,7 +115,7 @@ def fit_task(task: Task, settings: Settings, step: Callable[[str], None] = lambd
     loo_predictions = getattr(best.estimator_, "loo_predictions_", None)
     loo = None if loo_predictions is None else score(train.y, loo_predictions, train.weights)
     step("comparing with simpler models")
-    tested = None if held_out is None else tested_on(best, train, held_out)
+    tested = None if held_out is None else tested_on(best, train, held_out, intervals=True)
     folds = _cross_validated(best, task, settings, step)
     model = FrameModel(best, task.target, task.weight_column, marks_of(best, train.table))
     seconds = time.perf_counter() - start
@@ -136,7 +143,7 @@ def estimator_for(kind: str, kernel: str, settings: Settings) -> Any:
     return KernelClassifier(**{name: value for name, value in chosen.items() if name in known})
 
 
-def tested_on(model: TabularEstimator, train: Task, test: Task) -> Tested:
+def tested_on(model: TabularEstimator, train: Task, test: Task, *, intervals: bool) -> Tested:
     """The model, a linear one and a constant on rows that none of them has seen."""
     name, encoder = NAMES[type(model.estimator_)], model.encoder_
     X, X_test = encoder.encode(train.table), encoder.encode(test.table)
@@ -152,7 +159,7 @@ def tested_on(model: TabularEstimator, train: Task, test: Task) -> Tested:
     scores = {who: score(test.y, values, test.weights) for who, values in predictions.items()}
     words = verdict(test.y, predictions[name], predictions["ridge regression"], mean, test.weights)
     words = words.replace("Kernel ridge", name[0].upper() + name[1:]).replace("kernel ridge", name)
-    if len(train) < FEWEST_FOR_INTERVALS:
+    if len(train) < FEWEST_FOR_INTERVALS or not intervals:
         return Tested(test, predictions, scores, words)
     low, high = model.predict_interval(test.table, LEVEL)
     inside = float(np.average((low <= test.y) & (test.y <= high), weights=test.weights))

@@ -15,6 +15,7 @@ from mercer.cli import demo
 from mercer.cli.fitting import Fitted, fit_task
 from mercer.cli.forecast import as_record, forecast, numbers_of
 from mercer.cli.frame_model import FrameModel
+from mercer.cli.in_parts import as_tables, fit_in_parts
 from mercer.cli.model import MODEL_FILE, TableModel
 from mercer.cli.output import PLOT_FILE, REPORT_FILE, account_of, as_json, check_folder, filling, write_outcome
 from mercer.cli.predicting import OURS, Predicted, Wanted, kept_columns, predict_frame, predict_streamed
@@ -118,11 +119,16 @@ def run_fit(
                 no_plot = write_outcome(scratch, outcome, title + columns.target)
     else:
         told = begin(settings)
-        table = _table(data, columns, in_parts)
+        tables = as_tables(data, columns, settings) if format_of_data(data) == "parquet" else None
+        table = _table(data, columns, in_parts) if tables is None else None
         with interruptible(settings), in_steps(quiet or as_data) as step:
             if told is not None:
                 step(told)
-            outcome = regress_streamed(table, settings, step, not (quiet or as_data))
+            if tables is not None:
+                outcome = fit_in_parts(tables, data, columns, settings, in_parts, step)
+            else:
+                assert table is not None
+                outcome = regress_streamed(table, settings, step, not (quiet or as_data))
             with filling(out) as scratch:
                 no_plot = write_outcome(scratch, outcome, title + outcome.train.target)
         finish(settings)
@@ -243,7 +249,9 @@ def _task(data: Path, columns: Columns, form: Format) -> Task:
 def _table(data: Path, columns: Columns, reason: str) -> StreamedTable:
     """The rows of a file or folder, to be worked on in parts."""
     if columns.task == CLASSIFICATION:
-        raise InputError(f"Classes are fitted to all rows at once, but here {reason}.")
+        raise InputError(
+            f"Classes are read in parts from Parquet files alone, but here {reason}: save them as Parquet."
+        )
     asked = (columns.target, columns.features, columns.weights)
     if format_of_data(data) in ("parquet", "npy"):
         return streamed_table(data, *asked, reason, columns.drop)

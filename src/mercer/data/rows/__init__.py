@@ -8,7 +8,14 @@ from mercer.data.rows.parquet import ParquetRows
 from mercer.data.rows.source import Chunk, Part, RowSource, picked, sample_rows
 from mercer.data.rows.spooled import chunk_rows
 from mercer.data.rows.stream import read_ahead
-from mercer.data.rows.tables import DaskTables, EncodedRows, ParquetTables, sampled_table
+from mercer.data.rows.tables import (
+    DaskTables,
+    EncodedRows,
+    ParquetTables,
+    SelectedTables,
+    sampled_table,
+    table_of,
+)
 from mercer.data.rows.views import ColumnRows, ScaledRows, SelectedRows
 
 __all__ = [
@@ -26,6 +33,7 @@ __all__ = [
     "RowSource",
     "ScaledRows",
     "SelectedRows",
+    "SelectedTables",
     "chunk_rows",
     "is_dask",
     "npy_rows",
@@ -34,4 +42,5 @@ __all__ = [
     "sample_rows",
     "sampled_table",
     "signs_of",
+    "table_of",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,9 +14,9 @@ import torch
 from mercer.core.errors import InputTypeError
 from mercer.data.rows.dask import DaskRows, is_frame
 from mercer.data.rows.held import HeldRows
-from mercer.data.rows.parquet import ParquetRows
+from mercer.data.rows.parquet import ParquetRows, parquet_files
 from mercer.data.rows.source import Chunk, Part, RowSource, drawn
-from mercer.data.rows.views import View
+from mercer.data.rows.views import SelectedRows, View
 from mercer.data.table import Table
 
 
@@ -24,6 +25,13 @@ class ParquetTables(ParquetRows):
 
     Parameters are those of `ParquetRows`.
     """
+
+    @classmethod
+    def columns_of(cls, path: Any) -> tuple[list[str], dict[str, Any]]:
+        """The names and the arrow types of the columns of Parquet files."""
+        schema = importlib.import_module("pyarrow.parquet").read_schema(parquet_files(Path(path))[0])
+        names = [name for name in schema.names if not name.startswith("__index_level_")]
+        return names, {name: schema.field(name).type for name in names}
 
     def table_of(self, part: Part) -> Table:
         """The columns of a part as they are."""
@@ -114,6 +122,25 @@ class _Held:
 
     def __call__(self, beside: HeldRows, frames: list[Any]) -> HeldTables:
         return HeldTables(beside, [Table.of(frame) for frame in frames], self.names)
+
+
+class SelectedTables(SelectedRows):
+    """`SelectedRows` of a source of tables."""
+
+    def __init__(self, source: RowSource, fraction: float, seed: int, *, held_out: bool) -> None:
+        super().__init__(source, fraction, seed, held_out=held_out)
+        self.labels = source.labels
+
+    def table_of(self, part: Part) -> Table:
+        """The columns of the rows of a part that are selected."""
+        inner = self._inner[part.place]
+        return table_of(self.source, inner).take(self._chosen(inner))
+
+    def targets_of(self, part: Part) -> Chunk:
+        inner = self._inner[part.place]
+        rows, chunk = self._chosen(inner), self.source.targets_of(inner)
+        targets, weights = (None if v is None else v[torch.from_numpy(rows)] for v in (chunk.targets, chunk.weights))
+        return Chunk(torch.empty(len(part), 0), targets, weights)
 
 
 class Encoder(Protocol):
