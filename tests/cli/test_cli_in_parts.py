@@ -55,4 +55,4 @@ def test_numbers_of_files_that_are_no_parquet_say_how_classes_are_read(folder):
     np.save(folder / "X.npy", np.column_stack([SIZE, CITY == "Rome"]))
     result = run("fit", folder / "X.npy", "--target", "1", "--task", "classification", "--landmarks", "10")
     assert result.exit_code != 0
-    assert "save as Parquet" in result.output
+    assert "save them as Parquet" in result.output

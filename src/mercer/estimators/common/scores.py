@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.errors import InputError
@@ -25,6 +26,7 @@ class ScoreMixin:
 
     def score(self, X: Rows, y: Targets | None = None, sample_weight: Weights = None) -> float:
         """R^2 of the predictions at X, or for classes the share that is right; a `RowSource` has its own targets."""
+        check_is_fitted(self)
         X, y, sample_weight = with_targets(X, y, sample_weight)
         true, found, weight = on_host(y), on_host(self.predict(X)), on_host(sample_weight)
         if is_classifier(self):
