@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 
 import mercer
-from mercer import KernelRidge
+from mercer import KernelClassifier, KernelRidge, tabular
 from mercer.core.errors import ClusterError, InputError, InputTypeError
 from mercer.engines import DaskEngine, SerialEngine
 from mercer.estimators.ridge.plan import plan_source
@@ -76,6 +76,26 @@ def test_a_cluster_gives_the_fit_of_one_process(options, client):
     assert relative(model.predict(NEW), here.predict(NEW)) < ROUNDING
     assert model.lambda_ == here.lambda_ == pytest.approx(ridge(**options).fit(source).lambda_)
     assert "6 parts by the Dask cluster" in model.solver_report_.reason
+
+
+def test_classes_and_their_tables_on_a_cluster_are_those_of_one_process(client):
+    kinds = np.where(y > 0, "high", "low")
+    options = {"alpha": 0.3, "landmarks": X[:40]}
+    expected = (
+        KernelClassifier(Gaussian(1.5), **options).fit(ArrayRows(X, kinds, w, rows_at_once=100)).predict_proba(NEW)
+    )
+    for source in (
+        ArrayRows(X, kinds, w, rows_at_once=100),
+        DaskRows(dd.from_pandas(FRAME[["a", "b", "c"]], 4), kinds, w),
+    ):
+        model = KernelClassifier(Gaussian(1.5), client=DaskEngine(client, group_rows=150), **options).fit(source)
+        np.testing.assert_allclose(model.predict_proba(NEW), expected, atol=1e-7)
+        assert (model.predict(source) == model.predict(X)).all()
+        assert "by the Dask cluster" in model.solver_report_.reason
+    table = dd.from_pandas(FRAME.assign(city=np.where(X[:, 0] > 0, "Oslo", "Rome")).drop(columns="w"), npartitions=3)
+    found = tabular(KernelRidge(alpha=0.3, n_landmarks=30)).fit(table, "y")
+    assert "by the Dask cluster" in found.estimator_.solver_report_.reason
+    assert found.score(table, "y") > 0.5
 
 
 @pytest.mark.parametrize("options", SOLVERS, ids=lambda options: "-".join(map(str, options.values())))
