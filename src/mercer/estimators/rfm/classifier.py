@@ -16,7 +16,7 @@ from mercer.data.given import Alpha, Budget, ClassWeight, Device, Landmarks, Pre
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.labels import decoded, encoded, with_class_weights
-from mercer.estimators.common.parts import refuse_parts
+from mercer.estimators.common.refused import refuse_parts
 from mercer.estimators.common.samples import checked_sample
 from mercer.estimators.rfm.base import FeatureMachine
 from mercer.estimators.rfm.fit import RFMFit, codes_of, fit_rows
