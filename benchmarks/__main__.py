@@ -10,7 +10,7 @@ from benchmarks.processor import processor
 
 MODULES = ("gram_product", "kernel_ridge", "features", "small_data", "gaussian_process", "classification")
 
-ON_REQUEST = ("cpu_scale", "out_of_core", "cluster", "growth")
+ON_REQUEST = ("cpu_scale", "out_of_core", "cluster")
 """Run only when named: they need more than some minutes."""
 
 

@@ -21,7 +21,7 @@ KERNEL_MATRIX = "A matrix of kernel values"
 
 def eigh(matrix: Tensor, what: str = KERNEL_MATRIX) -> tuple[Tensor, Tensor]:
     """Eigenvalues in rising order and eigenvectors of symmetric matrices."""
-    if _by_scipy(matrix):
+    if by_scipy(matrix, SCIPY_EIGH):
         return eigh_in_place(matrix.clone(), what)
     with _explained(matrix, what):
         values, vectors = torch.linalg.eigh(matrix)
@@ -36,17 +36,17 @@ def eigh_in_place(matrix: Tensor, what: str = KERNEL_MATRIX) -> tuple[Tensor, Te
     vectors = matrix.mT  # LAPACK's order: no copy is made
     values = matrix.new_empty(len(matrix))
     with _explained(matrix, what):
-        if _by_scipy(matrix):
+        if by_scipy(matrix, SCIPY_EIGH):
             values, vectors = _scipy_eigh(vectors)
         else:
             torch.linalg.eigh(vectors, out=(values, vectors))
     return _finite(values, what), vectors
 
 
-def _by_scipy(matrix: Tensor) -> bool:
-    """Whether scipy's LAPACK decomposes a matrix of this size more quickly than torch's, on this kind of processor."""
+def by_scipy(matrix: Tensor, rows: range) -> bool:
+    """Whether scipy's LAPACK is quicker than torch's at a matrix of so many rows, on this kind of processor."""
     plain = matrix.ndim == 2 and matrix.device.type == "cpu" and matrix.dtype == torch.float64
-    return plain and not matrix.requires_grad and len(matrix) in SCIPY_EIGH and not costs().intel
+    return plain and not matrix.requires_grad and len(matrix) in rows and not costs().intel
 
 
 def _scipy_eigh(columns: Tensor) -> tuple[Tensor, Tensor]:

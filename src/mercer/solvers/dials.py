@@ -84,6 +84,9 @@ SCIPY_EIGH = range(200, 12_000)
 2.1 and 2.7 at 200, 33 and 41 at 500, 221 and 291 at 1,000, 2,547 and 3,346 at 2,000. Far above, scipy's LAPACK crashed.
 """
 
+SCIPY_CHOLESKY = range(1_500, 12_000)
+"""Sizes at which scipy factorises there: 48 and 63 ms at 2,000, 365 and 474 at 4,000. Small ones wake its threads."""
+
 # early_stopping
 
 MOST_HELD_OUT = 5000
@@ -217,6 +220,15 @@ FEW_SPAN_STEPS = 200
 
 FEW_SPAN_ROWS = 100
 """Rows for each landmark whose curvature stands for that of all rows in the preconditioner."""
+
+FEW_SPAN_SLOW = 16
+"""Iterations for each digit from which on that preconditioner is made anew; with all rows of covtype 8 to 11."""
+
+FEW_SPAN_NEAR = 1e-4
+"""Systems that are solved to less than this are near the end: their curvature is that of the step before."""
+
+CACHED_ROWS = 2048
+"""Rows of features on landmarks that are multiplied at a time."""
 
 FEW_SPAN_SYSTEM = 4096
 """Components on landmarks, over all classes, up to which that preconditioner is a factor."""

@@ -6,12 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpotrf, dpstrf
 from torch import Tensor
 
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
-from mercer.solvers.decompose import eigvalsh, not_finite
-from mercer.solvers.dials import FIRST_JITTER, INVERSE_BLOCK, LARGEST_EXPLAINED, LARGEST_JITTER, PANEL
+from mercer.solvers.decompose import by_scipy, eigvalsh, not_finite
+from mercer.solvers.dials import (
+    FIRST_JITTER,
+    INVERSE_BLOCK,
+    LARGEST_EXPLAINED,
+    LARGEST_JITTER,
+    PANEL,
+    SCIPY_CHOLESKY,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +157,13 @@ def factorise_in_place(matrix: Tensor) -> bool:
     columns = matrix.mT  # LAPACK's order: no copy is made
     if columns.is_cuda:
         return factorise_by_panels(columns)
-    info = torch.empty((), dtype=torch.int32)
-    torch.linalg.cholesky_ex(columns, out=(columns, info))
-    return int(info) == 0 and bool(torch.isfinite(columns.diagonal()).all())
+    if matrix.is_contiguous() and by_scipy(matrix, SCIPY_CHOLESKY):
+        _, failed = dpotrf(columns.numpy(), lower=1, overwrite_a=1)
+    else:
+        info = torch.empty((), dtype=torch.int32)
+        torch.linalg.cholesky_ex(columns, out=(columns, info))
+        failed = int(info)
+    return failed == 0 and bool(torch.isfinite(columns.diagonal()).all())
 
 
 def factorise_by_panels(A: Tensor, size: int = PANEL) -> bool:

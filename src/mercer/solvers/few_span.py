@@ -17,10 +17,13 @@ from mercer.core.memory import give_back, resolve_budget
 from mercer.solvers.conjugate_gradients import Map, conjugate_gradients
 from mercer.solvers.decompose import eigh_in_place
 from mercer.solvers.dials import (
+    CACHED_ROWS,
     ENTRIES,
     FEW_SPAN_JITTER,
+    FEW_SPAN_NEAR,
     FEW_SPAN_ROUNDED,
     FEW_SPAN_ROWS,
+    FEW_SPAN_SLOW,
     FEW_SPAN_STEPS,
     FEW_SPAN_SYSTEM,
     MATRICES,
@@ -46,6 +49,7 @@ class FewSpan:
     with sums that take one pass over the rows, or by conjugate gradients with two passes each where a joint loss
     couples its predictions. Kernel values are kept between passes where they fit the memory budget beside these. E is
     turned such that E^T K_nm^T K_nm E is diagonal, with `spectrum` on it. `spare` bytes of the budget are left.
+    `rough` is the preconditioner of the steps so far, and what it was made for.
     """
 
     blocks: Iterable[Block]
@@ -57,6 +61,7 @@ class FewSpan:
     rounding: float = 0.0
     spare: float = math.inf
     passes: int = 0
+    rough: tuple[Any, Any] = (None, None)
 
     @classmethod
     def of(cls, blocks: Any, K_mm: Any, memory_budget: Any = None) -> FewSpan:
@@ -128,8 +133,10 @@ class FewSpan:
 
     def values(self, c: Tensor) -> Tensor:
         found = c.new_empty(self.n, c.shape[1])
+        turned = c.T.contiguous()  # as rows on the left, over parts that the caches hold: twice as fast
         for part, features in self.parts():
-            found[part] = features @ c
+            for own, some in zip(found[part].split(CACHED_ROWS), features.split(CACHED_ROWS), strict=True):
+                own.copy_((turned @ some.T).T)
         return found
 
     def predictions(self, c: Tensor) -> Tensor:
@@ -145,10 +152,11 @@ class FewSpan:
 
     def gather(self, V: Tensor) -> Tensor:
         """E^T K_nm^T V."""
-        total = V.new_zeros(self.m, V.shape[1])
+        total, turned = V.new_zeros(V.shape[1], self.m), V.T.contiguous()
         for part, features in self.parts():
-            total.addmm_(features.T, V[part])
-        return total
+            for own, some in zip(turned[:, part].split(CACHED_ROWS, 1), features.split(CACHED_ROWS), strict=True):
+                total += own @ some
+        return total.T.contiguous()
 
     def gram(self, h: Tensor) -> Tensor:
         """E^T K_nm^T diag(h) K_nm E."""
@@ -229,10 +237,14 @@ class FewSpan:
             return torch.cat([image, bent.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
 
         right = -torch.cat([uphill, gradient.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
-        rough = self._inverse_by_scale(root, shift, border)
-        if (r + border) * t <= FEW_SPAN_SYSTEM and 8 * ((r + border) * t) ** 2 <= self.spare / 4:
-            rough = self._inverse_by_some_rows(objective, f, border)
-        found = conjugate_gradients(product, right, rough, tol=tol, max_iter=FEW_SPAN_STEPS)
+        by_rows = (r + border) * t <= FEW_SPAN_SYSTEM and 8 * ((r + border) * t) ** 2 <= self.spare / 4
+        if not by_rows:
+            self.rough = None, self._inverse_by_scale(root, shift, border)
+        elif tol > FEW_SPAN_NEAR or self.rough[0] != (objective.alpha, border, t):
+            self.rough = (objective.alpha, border, t), self._inverse_by_some_rows(objective, f, border)
+        found = conjugate_gradients(product, right, self.rough[1], tol=tol, max_iter=FEW_SPAN_STEPS)
+        if found.iterations > -FEW_SPAN_SLOW * math.log10(tol):
+            self.rough = None, None  # the curvature has become another
         step = found.value.reshape(r + border, t)
         return step[:r], step[r:].sum(0)
 
