@@ -80,6 +80,11 @@ def rare():
     return X, y
 
 
+def extreme():
+    """Five rows of 500 in a class of their own, whose labels the columns do not tell."""
+    return RNG.normal(size=(500, 3)), (np.arange(500) % 100 == 0).astype(float)
+
+
 def counts():
     X, _ = wave()
     return X, RNG.poisson(np.exp(0.5 * np.sin(X[:, 0]) + 0.5)).astype(float)
@@ -165,6 +170,15 @@ BAD = {
     "copies": (KernelRidge("gaussian", **RIDGE), twice(wave()), "rows repeat others"),
     "copies of labels": (KernelClassifier(**RIDGE), twice(load_wine(return_X_y=True)), "rows repeat others"),
     "the target": (KernelRidge(**RIDGE), with_column(diabetes(), lambda y: 3 * y - 2), "'10' alone determines y"),
+    "the target upside down": (
+        KernelRidge(**RIDGE),
+        with_column(wave(), lambda y: -(y**3)),
+        "'2' alone determines y",
+    ),
+    "the target after tuning": (KernelRidge(tune=True), with_column(wave(), np.exp), "'2' alone determines y"),
+    "one in a hundred": (KernelRidge(**RIDGE), extreme(), "use KernelClassifier"),
+    "one in a hundred, classes": (KernelClassifier(**RIDGE), extreme(), "class 1.0 (5 rows) is never predicted"),
+    "copies, process": (GaussianProcessRegressor(n_restarts=0), twice(wave()), "rows repeat others"),
     "an order of the target": (KernelRidge(**RIDGE), with_column(wave(), np.exp), "'2' alone determines y"),
     "a code of the target": (
         KernelRidge(**RIDGE),
@@ -260,3 +274,14 @@ def test_a_stream_is_judged_too_and_so_is_its_file(tmp_path):
     assert str(mercer.load(tmp_path / "model").report()) == str(model.report())
     bad = KernelRidge(alpha=1e-6, solver="nystrom", n_landmarks=60).fit(ArrayRows(*noise()))
     assert any("no better than the mean" in words for words in bad.report().concerns)
+
+
+def test_a_report_of_ordered_rows_judges_forecasts_and_not_only_rows_between_others():
+    t = np.arange(120.0).reshape(-1, 1)
+    trend, wave = 0.1 * t[:, 0] + np.sin(t[:, 0] / 5), np.sin(t[:, 0]) * np.cos(t[:, 0] + 0.5)
+    far = KernelRidge().fit(t, trend, order=t[:, 0]).report()
+    assert any("later rows are predicted worse" in words for words in far.concerns)
+    assert float(far.as_dict()["forecasts"].split()[1]) < 0.8
+    near = KernelRidge("gaussian").fit(np.c_[np.sin(t), np.cos(t)], wave, order=t[:, 0]).report()
+    assert not near.concerns
+    assert "forecasts" not in KernelRidge().fit(t, trend).report().as_dict()

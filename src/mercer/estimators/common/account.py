@@ -64,6 +64,19 @@ PLAIN = Table({"lines": Several(Several(TEXT, 2)), "concerns": Several(TEXT)})
 """What a model file may hold of an account."""
 
 
+def forecast_account(found: LeftOutPredictions, skill: float) -> Account:
+    """How good forecasts of later rows are, beside what rows left out say."""
+    w = torch.ones(len(found.values), dtype=torch.float64) if found.weights is None else found.weights
+    share = (w / w.sum()).unsqueeze(1)
+    spread = (share * (found.targets - (share * found.targets).sum(0)).square()).sum()
+    missed = (share * (found.targets - found.values).square()).sum()
+    if not float(spread) > 0:
+        return Account()
+    r2 = 1.0 - float(missed / spread)
+    worse = concerns.forecasts_are_worse(r2, skill)
+    return Account([("forecasts", f"R2 {r2:.4g} by {found.how}")], [] if worse is None else [worse], r2)
+
+
 def some_of(sample: Sample, most: int | None = None, some: int | None = None) -> tuple[Sample, str]:
     """Rows with weight that a report can leave out one by one, and how many these are in words: "" for all of them."""
     data = sample.positive()[0]

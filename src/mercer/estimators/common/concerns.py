@@ -23,6 +23,8 @@ ALIKE, NOTHING = 1e-6, 1e-6
 """Kernel values that differ by less are alike; those below are zero."""
 GOOD = 0.5
 """The skill from which the values of a kernel are no concern."""
+WORSE = 0.1
+"""By how much R2 of forecasts may be below that at rows left out."""
 FEW_ROWS = 5
 COPIES = 0.02
 """The share of the rows that copies may be."""
@@ -123,6 +125,20 @@ def kernel_values(similarities: np.ndarray, skill: float) -> str | None:
     if similarities.min() > 1.0 - ALIKE:
         return "the kernel is the same for all pairs of rows: the length scale is too long, or a column dominates"
     return None
+
+
+def forecasts_are_worse(forecast: float, left_out: float) -> str | None:
+    """Later rows are predicted worse than rows that have others before and after them.
+
+    >>> forecasts_are_worse(0.2, 0.9)
+    'later rows are predicted worse than rows left out (R2 0.2 against 0.9): the columns must say what changes with \
+time, or the kernel needs a linear or periodic part'
+    """
+    if not forecast < left_out - WORSE:
+        return None
+    pair = f"R2 {forecast:.3g} against {left_out:.3g}"
+    way = "the columns must say what changes with time, or the kernel needs a linear or periodic part"
+    return f"later rows are predicted worse than rows left out ({pair}): {way}"
 
 
 def never_predicted(classes: Sequence[object], counts: np.ndarray, predicted: np.ndarray) -> str | None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.errors import MemoryBudgetError, NotPositiveDefiniteError
+from mercer.core.errors import InputError, MemoryBudgetError, NotPositiveDefiniteError
 from mercer.core.report import Report, make_report
 from mercer.data.sample import Sample
 from mercer.estimators.common.account import (
     Account,
     edge_of,
+    forecast_account,
     path_account,
     regression_account,
     rows_account,
@@ -23,6 +25,7 @@ from mercer.estimators.common.tuned import tuning_text
 from mercer.estimators.ridge.few import left_out_of_few
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import solve_full
+from mercer.estimators.ridge.intervals import with_left_out_predictions
 from mercer.estimators.ridge.left_out import with_left_out
 from mercer.kernels.shown import kernel_text
 from mercer.selection.left_out import LeftOutPredictions
@@ -66,6 +69,12 @@ def account_of(fit: RidgeFit) -> Account:
     found = regression_account(sample, left_out, intercept=fit.plan.settings.fit_intercept, given=fit.path is None)
     if left_out is None:
         found = path_account(fit.path)
+    if fit.order is not None and fit.sample is not None:
+        with contextlib.suppress(InputError):  # an order of too few values
+            later = with_left_out_predictions(fit).left_out
+            assert later is not None
+            ahead = forecast_account(later, found.skill)
+            found = replace(found, lines=found.lines + ahead.lines).with_concerns(ahead.concerns)
     return found.with_concerns(
         [*rows_account(sample, fit.plan.kernel, fit.plan.place, found.skill), *edge_of(fit.path)]
     )
