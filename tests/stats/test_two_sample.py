@@ -222,3 +222,13 @@ def test_pictures_are_drawn():
     assert result.plot_differences().get_ylabel() == "Density"
     wide = two_sample_test(np.c_[X, X], np.c_[X, Y], n_resamples=50)
     assert "Kolmogorov" in wide.plot_differences().get_xlabel()
+
+
+@pytest.mark.parametrize("options", [{"null": "gamma"}, {"estimator": "cross"}, {"estimator": "features"}], ids=str)
+def test_a_null_distribution_that_is_a_formula_gives_the_p_value_and_the_picture(options):
+    X, Y = np.random.default_rng(0).normal(size=(2, 60, 2))
+    result = two_sample_test(X, Y, "median", **options)
+    assert result.pvalue == pytest.approx(result.approximation.sf(result.statistic))
+    ax = result.plot()
+    assert ax.get_ylabel() == "Density"
+    assert len(ax.collections) == 1

@@ -251,9 +251,11 @@ def _by_gamma(
     a, b = grams[0]
     statistic = float((a.whole * b.whole).sum()) / len(x) ** 2
     mean, variance = moments[0]
-    p = float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean)) if variance > 0 else 1.0
+    null = gamma(mean**2 / variance, scale=variance / mean) if variance > 0 else None
+    p = 1.0 if null is None else float(null.sf(statistic))
     how = f"HSIC of {_words(pairs, '')}, gamma approximation"
-    return IndependenceResult(statistic, p, np.empty(0), how, findings(pairs, [statistic], [p], [1.0]), x=x, y=y)
+    per_kernel = findings(pairs, [statistic], [p], [1.0])
+    return IndependenceResult(statistic, p, np.empty(0), how, per_kernel, approximation=null, x=x, y=y)
 
 
 def _words(pairs: Sequence[tuple[Kernel, Kernel]], combine: str) -> str:

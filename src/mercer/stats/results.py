@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,8 @@ class TestResult:
         What was done, in words.
     per_kernel : tuple[KernelFinding, ...]
         What each kernel says by itself, the most telling first.
+    approximation : distribution of scipy.stats or None
+        The null distribution where it is a formula.
     """
 
     __test__ = False
@@ -63,6 +65,7 @@ class TestResult:
     null_distribution: np.ndarray
     method: str
     per_kernel: tuple[KernelFinding, ...] = ()
+    approximation: Any = field(kw_only=True, default=None)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
@@ -85,7 +88,9 @@ class TestResult:
         return self.summary
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The statistic beside those of the resamples."""
+        """The statistic beside those of the resamples, or beside the density that stands for them."""
+        if self.approximation is not None:
+            return null_density(self.statistic, self.approximation, self.pvalue, ax=ax)
         return null_histogram(self.statistic, self.null_distribution, self.pvalue, ax=ax)
 
 
@@ -119,5 +124,17 @@ def null_histogram(statistic: float, null: np.ndarray, pvalue: float, *, ax: Axe
         ax.hist(null, bins=min(50, max(5, len(null) // 20)), color=MUTED, alpha=0.6, label="resamples")
     ax.axvline(statistic, color=ORANGE if pvalue <= 0.05 else BLUE, linewidth=2, label="data")
     name_axes(ax, "Statistic", "Resamples", f"p = {brief(pvalue)}")
+    legend(ax)
+    return ax
+
+
+def null_density(statistic: float, null: Any, pvalue: float, *, ax: Axes | None = None) -> Axes:
+    """The density of a null distribution, and a line at the statistic of the data."""
+    ax = axes_for(ax)
+    low, high = null.ppf([1e-3, 1 - 1e-3])
+    at = np.linspace(min(low, statistic), max(high, statistic), 400)
+    ax.fill_between(at, null.pdf(at), color=MUTED, alpha=0.6, label="null distribution")
+    ax.axvline(statistic, color=ORANGE if pvalue <= 0.05 else BLUE, linewidth=2, label="data")
+    name_axes(ax, "Statistic", "Density", f"p = {brief(pvalue)}")
     legend(ax)
     return ax

@@ -312,9 +312,11 @@ def _by_gamma(kernels: Sequence[Kernel], pooled: Pooled, memory: Any) -> TwoSamp
     mean, variance = gamma_moments(
         sums.rows[0] + diagonal, float(sums.squares[0]) + float(diagonal @ diagonal), diagonal
     )
-    p = float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean)) if variance > 0 else 1.0
+    null = gamma(mean**2 / variance, scale=variance / mean) if variance > 0 else None
+    p = 1.0 if null is None else float(null.sf(statistic))
     how = f"MMD of {kernel_words(kernels, '')}, gamma approximation"
-    return TwoSampleResult(statistic, p, np.empty(0), how, findings(kernels, [statistic], [p], [1.0]), pooled=pooled)
+    per_kernel = findings(kernels, [statistic], [p], [1.0])
+    return TwoSampleResult(statistic, p, np.empty(0), how, per_kernel, approximation=null, pooled=pooled)
 
 
 def gamma_moments(rows: Tensor, squares: float, diagonal: Tensor) -> tuple[float, float]:
@@ -340,7 +342,8 @@ def normal_result(estimate: Estimate, kernel: Kernel, pooled: Pooled, how: str) 
     """The one-sided test of an estimate and its standard error."""
     z = estimate.value / estimate.error if 0 < estimate.error < math.inf else 0.0
     p = float(norm.sf(z))
-    return TwoSampleResult(z, p, np.empty(0), how, findings([kernel], [z], [p], [1.0]), pooled=pooled)
+    per_kernel = findings([kernel], [z], [p], [1.0])
+    return TwoSampleResult(z, p, np.empty(0), how, per_kernel, approximation=norm(), pooled=pooled)
 
 
 def _streamed(
@@ -360,10 +363,11 @@ def _streamed(
         return replace(normal_result(estimate, kernel, pooled, how), n_rows=rows)
     found, mean, variance = feature_estimate(kernel, given)
     statistic = found.value + mean
-    p = float(gamma.sf(statistic, mean**2 / variance, scale=variance / mean)) if variance > 0 else 1.0
+    null = gamma(mean**2 / variance, scale=variance / mean) if variance > 0 else None
+    p = 1.0 if null is None else float(null.sf(statistic))
     how = f"MMD of random features of {kernel_words([kernel], '')}, gamma approximation"
     per_kernel = findings([kernel], [statistic], [p], [1.0])
-    return TwoSampleResult(statistic, p, np.empty(0), how, per_kernel, pooled=pooled, n_rows=rows)
+    return TwoSampleResult(statistic, p, np.empty(0), how, per_kernel, approximation=null, pooled=pooled, n_rows=rows)
 
 
 def check_count(n_resamples: Any) -> None:
