@@ -55,7 +55,7 @@ def _fitted(name: str, **fixed: Any) -> Callable[..., Any]:
 
     def call(X: Any, y: Any, Z: Any, method: str, options: dict[str, Any] | None = None, **settings: Any) -> Any:
         model = getattr(mercer, name)(**fixed | settings)
-        model = model.fit(X) if y is None else model.fit(X, y)
+        model = model.fit(X) if y is None and not name.endswith("Classifier") else model.fit(X, y)
         found = getattr(model, method)
         return (found(Z, **options or {}) if Z is not None else found(**options or {})) if callable(found) else found
 

@@ -19,6 +19,7 @@ from mercer.kernels import (
 )
 from mercer.kernels.distances import added_differences
 from mercer.kernels.pair import DensePair
+from mercer.operators import gram
 
 ROUGH = [Laplace(0.5), Laplace(0.5, metric="l1"), Matern(0.5), Matern(0.8), ExponentialPower(1.0, power=0.7)]
 SMOOTH = [
@@ -131,6 +132,16 @@ def test_distant_points_have_value_zero_or_small_and_never_nan(kernel, far):
     assert K.isfinite().all()
     assert float(K[0, 1]) < 1e-2
     assert (K.diagonal() == 1).all()
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, 3.5, 5.5, 6.5, 1.2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_matern_kernels_of_every_order_are_zero_far_away_on_every_way_there_is(nu, dtype):
+    x = torch.tensor([[0.0], [0.5 * torch.finfo(dtype).max ** 0.9]], dtype=dtype)
+    expected = torch.eye(2, dtype=dtype)
+    assert torch.equal(Matern(nu)(x), expected)
+    assert torch.equal(gram(Matern(nu), x).dense(), expected)
+    assert torch.equal(gram(Matern(nu), x) @ torch.eye(2, dtype=dtype), expected)
 
 
 @pytest.mark.parametrize("kernel", STATIONARY, ids=repr)

@@ -72,7 +72,7 @@ def sequence_model(
     found = krr_risk(spectrum, v, n, alpha, noise)
     omega = np.sqrt(float(found.test))
     rng = np.random.default_rng(as_seed(random_state))
-    observed = v + omega / np.sqrt(n) * rng.standard_normal((draws, len(v)))
+    observed = v + omega / np.sqrt(float(n)) * rng.standard_normal((draws, len(v)))
     if not np.isfinite(observed).all():
         raise InputError(f"The error at n={n:g}, alpha={alpha:g} and noise={noise:g} is too large for a float.")
     estimated = found.learnabilities * observed

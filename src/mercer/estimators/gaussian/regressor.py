@@ -15,7 +15,7 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.core.rules import Rules, one_of
+from mercer.core.rules import FLAG, Rules, one_of
 from mercer.core.seeding import as_seed
 from mercer.data.engines import using_engine
 from mercer.data.given import Axes, Budget, ByName, Device, Mean, Noise, Order, Precision, Rows, Seed, Targets
@@ -260,6 +260,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         by default they have the noise of the model.
         """
         check_is_fitted(self)
+        _check_flags(return_std=return_std, return_cov=return_cov, latent=latent)
         if return_std and return_cov:
             raise InputError("predict(return_std=True, return_cov=True): ask for one of the two.")
         if isinstance(X, RowSource):
@@ -500,6 +501,11 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
         model, fit = process_from_state(cls, meta, arrays)
         return model._keep(fit, warn=False)
+
+
+def _check_flags(**flags: object) -> None:
+    for name, value in flags.items():
+        FLAG.check(name, value, False)
 
 
 def _given_back(values: Tensor, rows: Points, X: Rows) -> Any:
