@@ -13,7 +13,7 @@ GENERATORS = {"fits": fits.trials, "files": files.trials, "calls": calls.trials}
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
-    parser.add_argument("what", choices=GENERATORS, help="random fits, model files, or calls of public functions with values changed")
+    parser.add_argument("what", choices=GENERATORS, help="random fits, model files or calls")
     parser.add_argument("--count", type=int, default=1000, help="how many trials")
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--seed", type=int, default=0)

@@ -69,11 +69,13 @@ def rounds_path(errors: Mapping[str, Sequence[float]], chosen: int, *, title: st
     >>> rounds_path({"Laplace": [0.4, 0.2, 0.1]}, 2).get_xlabel()
     'rounds of learning features'
     """
+    from matplotlib.ticker import MaxNLocator
+
     ax = axes_for(ax)
     for colour, (name, path) in zip((BLUE, ORANGE), errors.items(), strict=False):
         ax.semilogy(np.arange(len(path)), vector(path, "errors"), "o-", color=colour, markersize=4, label=name)
     ax.axvline(chosen, color=INK, linewidth=0.8, linestyle=":", label=f"chosen: {chosen}")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     name_axes(ax, "rounds of learning features", "relative squared error at rows left out", title)
     legend(ax)
     return ax
