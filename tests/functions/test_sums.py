@@ -6,9 +6,9 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.functions.sums import FEW_NUMBERS, KernelSum
+from mercer.functions.sums import KernelSum
 from mercer.kernels import Gaussian, resolve
-from mercer.operators.placement import Placement
+from mercer.operators.placement import FEW_NUMBERS, Placement
 from mercer.testing.examples import VECTOR_KERNELS
 from mercer.testing.samples import sample_for
 

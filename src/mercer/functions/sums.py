@@ -11,15 +11,11 @@ from mercer.core.arrays import Points
 from mercer.functions.fourier import FeatureRows, FourierFeatures
 from mercer.kernels import Kernel
 from mercer.kernels.explicit import ExplicitFeatures
-from mercer.kernels.pair import DensePair, DiagonalPair
+from mercer.kernels.pair import DiagonalPair
 from mercer.operators.placement import Placement
 
 ROUNDED = 1e-5
 """Share of a value's size that the rounding of float32 may take before it is found again in float64."""
-
-
-FEW_NUMBERS = 2**14
-"""Kernel values up to which a formula is evaluated as it stands: 2 to 8 times as fast, at 2^16 slower for some."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,23 +36,14 @@ class KernelSum:
 
     def values(self, rows: Points, place: Placement, *, accurate: bool = False) -> Tensor:
         """f at the rows, (n, t); `accurate` takes float64 where large coefficients magnify the rounding of float32."""
-        if self._few(rows, place):
-            matrix = self.kernel.on(DensePair(rows.double(), self.centres.double()))
+        if place.few(self.kernel, rows, self.centres):
+            matrix = place.matrix(self.kernel, rows, self.centres)
             return matrix @ self.coef.to(matrix)
         operator = place.gram(self.kernel, rows, self.centres)
         values: Tensor = operator.matmul(self.coef.to(operator.device))
         if accurate and operator.dtype == torch.float32 and self._rounded(rows, values):
             return self.values(rows, replace(place, dtype=torch.float64))
         return values
-
-    def _few(self, rows: Points, place: Placement) -> bool:
-        """Whether there are so few kernel values that the formula itself is quicker than an operator."""
-        if self.kernel.domain == "matrix" or not (rows.is_tensor and self.centres.is_tensor):
-            return False
-        X, Z = rows.values, self.centres.values
-        here = place.dtype == torch.float64 and all(d.type == "cpu" for d in (place.device, X.device, Z.device))
-        alike = X is not Z and X.shape[1] == Z.shape[1] and rows.names in (None, self.centres.names)
-        return here and alike and len(X) * len(Z) <= FEW_NUMBERS
 
     def _rounded(self, rows: Points, values: Tensor) -> bool:
         """Whether rounding can be seen in values that were found in float32."""

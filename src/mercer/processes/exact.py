@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from mercer.kernels import Kernel
@@ -18,7 +17,7 @@ def covariance_factor(kernel: Kernel, noise: float, data: Observations, place: P
 
 def covariance(kernel: Kernel, noise: float, data: Observations, place: Placement) -> Tensor:
     """K + noise, a new float64 matrix."""
-    return with_noise(torch.as_tensor(place.gram(kernel, data.X).dense()).to(torch.float64), noise, data)
+    return with_noise(place.matrix(kernel, data.X), noise, data)
 
 
 def with_noise(K: Tensor, noise: float, data: Observations) -> Tensor:

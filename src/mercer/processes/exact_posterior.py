@@ -160,7 +160,7 @@ class ExactPosterior(Posterior):
         if self.data.square:
             raise InputError("Rows cannot be added to a precomputed Gram matrix.")
         started = time.perf_counter()
-        cross = torch.as_tensor(self.place.gram(self.kernel, more.X, self.data.X).dense()).to(torch.float64)
+        cross = self.place.matrix(self.kernel, more.X, self.data.X)
         corner = covariance(self.kernel, self.noise, more, self.place)
         factor = self.factor.extended(cross, corner)
         data = self.data.followed_by(more)

@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
-from mercer.kernels import Kernel
 from mercer.losses import Logistic, Multinomial
 from mercer.operators.placement import Placement
 from mercer.processes.curvature import Curvature, LogisticCurvature, SoftmaxCurvature
@@ -185,8 +183,3 @@ def evidence_slope(mode: Mode) -> Tensor:
     u = s - curvature.reduce(curvature.K @ s)
     G = curvature.block_sum().mul_(-0.5)
     return G.addmm_(a, 0.5 * (a + u).mT).addmm_(0.5 * u, a.mT)
-
-
-def prior_covariance(kernel: Kernel, X: Points, place: Placement) -> Tensor:
-    """K, a new float64 matrix."""
-    return torch.as_tensor(place.gram(kernel, X).dense()).to(torch.float64)

@@ -19,7 +19,7 @@ from mercer.operators.pull_back import TILE_NUMBERS
 from mercer.processes.averages import mean_sigmoid, mean_softmax
 from mercer.processes.curvature import Curvature
 from mercer.processes.dials import AVERAGED_ROWS, TILES
-from mercer.processes.laplace import Labels, find_mode, prior_covariance
+from mercer.processes.laplace import Labels, find_mode
 from mercer.processes.observations import Observations
 from mercer.processes.posterior import tiles_of
 
@@ -67,7 +67,7 @@ class LaplacePosterior:
         """The process with that kernel given labels, and the approximate log marginal likelihood."""
         started = time.perf_counter()
         data = data.to(place.device)
-        mode = find_mode(prior_covariance(kernel, data.X, place), Labels(data.Y[:, 0], n_classes))
+        mode = find_mode(place.matrix(kernel, data.X), Labels(data.Y[:, 0], n_classes))
         report = SolverReport(
             solver="newton",
             converged=mode.converged,
@@ -82,7 +82,7 @@ class LaplacePosterior:
     def curvature(self) -> Curvature:
         """W and R at the mode, from the weights alone: the numbers that a saved model has too."""
         if self._curvature is None:
-            K = prior_covariance(self.kernel, self.data.X, self.place)
+            K = self.place.matrix(self.kernel, self.data.X)
             self._curvature = Labels(self.data.Y[:, 0], self.n_classes).curvature(K, K @ self.weights)
         return self._curvature
 
@@ -91,7 +91,7 @@ class LaplacePosterior:
         means, covariances = [], []
         for part in self._tiles(X):
             place = self.place.beside(self._held_bytes + 8 * (self._copies - 1) * len(part) * len(self.data.X))
-            cross = torch.as_tensor(place.gram(self.kernel, part, self.data.X).dense()).to(torch.float64)
+            cross = place.matrix(self.kernel, part, self.data.X)
             prior = self.kernel.on(DiagonalPair(part.double())).to(cross)
             means.append(cross @ self.weights)
             covariance = -self.curvature.explained(cross)

@@ -123,7 +123,7 @@ class Posterior(ABC):
         if self.differentiable(X):
             prior = self.kernel.on(DensePair(X)).to(torch.float64)
         else:
-            prior = torch.as_tensor(self.place.gram(self.kernel, X).dense()).to(torch.float64)
+            prior = self.place.matrix(self.kernel, X)
         cross = self.cross(X)
         found = prior - self.explained_covariance(cross)
         return 0.5 * (found + found.mT)
@@ -150,7 +150,7 @@ class Posterior(ABC):
             D = self.centres.values.to(device=X.values.device, dtype=torch.float64)
             return self.kernel.on(DensePair(X.double(), Points(D, self.centres.names)))
         place = self.place.beside(self.held_bytes + 8 * (COPIES - 1) * len(X) * len(self.centres))
-        return torch.as_tensor(place.gram(self.kernel, X, self.centres).dense()).to(torch.float64)
+        return place.matrix(self.kernel, X, self.centres)
 
     def tiles(self, X: Points) -> Iterator[Points]:
         """X in parts for which k(X, D) and what is made of it fit the budget."""

@@ -54,7 +54,7 @@ class PriorMatrix:
         if self._tile is not None:
             return self._tile.detach().to(torch.float64, copy=True)
         kernel = self.hyperparameters.kernel_at(self.theta)
-        return torch.as_tensor(self.place.gram(kernel, self.X).dense()).to(torch.float64)
+        return self.place.matrix(kernel, self.X)
 
     def gradient(self, slope: Weight, noise_slope: float) -> np.ndarray:
         """The derivative in theta of what has these derivatives in K, tiles of a symmetric matrix, and in the noise."""

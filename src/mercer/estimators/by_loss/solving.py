@@ -132,12 +132,11 @@ def _spectral(plan: LossPlan, problem: Problem, part: Sample, place: Placement) 
     """The functions of the problem by their values at some rows."""
     span, intercept = problem.span, plan.settings.fit_intercept
     if isinstance(span, FewSpan):
-        values = torch.as_tensor(place.gram(plan.kernel, part.rows, problem.centres.points).dense()).double()
+        values = place.matrix(plan.kernel, part.rows, problem.centres.points)
         return Spectral.of_features(values @ span.basis.cpu(), part.weights, intercept)
-    if span.matrix is not None and part is problem.data:
-        return Spectral.of_matrix(span.matrix.to("cpu", torch.float64, copy=True), part.weights, intercept)
-    matrix = torch.as_tensor(place.gram(plan.kernel, part.rows).dense())
-    return Spectral.of_matrix(matrix.double(), part.weights, intercept)
+    known = span.matrix if part is problem.data else None
+    matrix = place.matrix(plan.kernel, part.rows) if known is None else known.to("cpu", torch.float64, copy=True)
+    return Spectral.of_matrix(matrix, part.weights, intercept)
 
 
 def _known(problem: Problem, spectral: Spectral, index: Tensor, theta: Tensor) -> Known:

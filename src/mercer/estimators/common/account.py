@@ -256,7 +256,7 @@ def _similarities(kernel: Kernel, rows: Points, place: Placement, *, square: boo
         some = some[np.unique(keys.numpy(), return_index=True)[1]]
     if len(some) < 3:
         return np.empty(0)
-    K = torch.as_tensor(place.gram(kernel, rows.take(some)).dense()).cpu().double().numpy()
+    K = place.matrix(kernel, rows.take(some)).cpu().numpy()
     size = np.sqrt(np.clip(np.diag(K), 0.0, None))
     if not (np.isfinite(size).all() and (size > 0).all()):
         return np.empty(0)
