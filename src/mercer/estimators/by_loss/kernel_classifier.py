@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, checked_values, restore
+from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.rules import Rules, one_of
@@ -32,6 +32,7 @@ from mercer.data.given import (
     Weights,
 )
 from mercer.data.rows import DaskRows, RowSource, is_dask
+from mercer.estimators.by_loss.base import LossEstimator
 from mercer.estimators.by_loss.classifier_plot import regions_plot, reliability_plot
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.forecast import BRIER, classifier_forecaster
@@ -45,7 +46,7 @@ from mercer.estimators.by_loss.state import classifier_from_state, classifier_st
 from mercer.estimators.by_loss.streamed import fit_labels
 from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.available import Where
-from mercer.estimators.common.base import WithClient, all_or_nothing
+from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import (
     codes_among,
@@ -61,8 +62,6 @@ from mercer.estimators.common.samples import check_features, checked_rows, check
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.files.persistence import register
-from mercer.functions import RKHSFunction
-from mercer.kernels import Kernel
 from mercer.kernels.names import KernelLike
 from mercer.losses import Loss
 from mercer.solvers.choose import LOSS_SOLVERS
@@ -70,7 +69,7 @@ from mercer.theory import Forecaster, LearningCurve, SamplesNeeded, curve_of, sa
 
 
 @register
-class KernelClassifier(ScoreMixin, ClassifierMixin, WithClient):
+class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
     r"""Classification in the RKHS of a kernel: finds the f and the intercept b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
@@ -134,9 +133,6 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, WithClient):
         "solver": one_of("auto", *LOSS_SOLVERS),
     }
     classes_: np.ndarray
-    kernel_: Kernel
-    dual_coef_: Any
-    _fit: LossFit
 
     def __init__(
         self,
@@ -261,12 +257,6 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, WithClient):
         return p.log() if isinstance(p, Tensor) else np.log(p)
 
     @property
-    def function_(self) -> RKHSFunction:
-        """The fitted function without its intercept, an element of the RKHS."""
-        check_is_fitted(self)
-        return RKHSFunction(self.kernel_, Points(self._fit.function.centres.values), self.dual_coef_)
-
-    @property
     def margin_(self) -> Any:
         r"""The distance :math:`1 / \|f\|` of the hinge's margins from the boundary, in the RKHS; one for each class.
 
@@ -282,12 +272,6 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, WithClient):
         norms = self.function_.norm()
         with np.errstate(divide="ignore"):
             return 1.0 / np.asarray(norms) if np.ndim(norms) else float(np.divide(1.0, norms))
-
-    @property
-    def support_(self) -> np.ndarray:
-        """The rows with a coefficient other than zero, for a loss with kinks and a coefficient for every row."""
-        check_is_fitted(self)
-        return self._fit.support
 
     def learning_curve(
         self,

@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.core.arrays import Points, checked_values, restore
+from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
 from mercer.core.rules import Rules, one_of
@@ -34,6 +34,7 @@ from mercer.data.given import (
     Weights,
 )
 from mercer.data.rows import DaskRows, RowSource, is_dask
+from mercer.estimators.by_loss.base import LossEstimator
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.intervals import held_out, interval, with_left_out_predictions
 from mercer.estimators.by_loss.plan import plan_loss
@@ -46,7 +47,7 @@ from mercer.estimators.by_loss.state import regressor_from_state, regressor_stat
 from mercer.estimators.by_loss.streamed import fit_numbers
 from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.available import Where
-from mercer.estimators.common.base import WithClient, all_or_nothing
+from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
 from mercer.estimators.common.refits import checked_order
@@ -61,15 +62,13 @@ from mercer.estimators.common.samples import (
 from mercer.estimators.common.scores import ScoreMixin, on_host, quantile_score, with_targets
 from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.files.persistence import register
-from mercer.functions import RKHSFunction
-from mercer.kernels import Kernel
 from mercer.kernels.names import KernelLike
 from mercer.losses import Loss
 from mercer.solvers.choose import LOSS_SOLVERS
 
 
 @register
-class KernelRegressor(ScoreMixin, RegressorMixin, WithClient):
+class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
     r"""Regression in the RKHS of a kernel with any loss: finds the f and the intercept b that minimise
 
     .. math:: \sum_i w_i\, l(y_i, f(x_i) + b) + \alpha \|f\|_k^2.
@@ -136,10 +135,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, WithClient):
         "solver": one_of("auto", *LOSS_SOLVERS),
         "units": one_of(*UNITS),
     }
-    kernel_: Kernel
-    dual_coef_: Any
     quantiles_: tuple[float, ...] | None
-    _fit: LossFit
 
     def __init__(
         self,
@@ -302,18 +298,6 @@ class KernelRegressor(ScoreMixin, RegressorMixin, WithClient):
         predicted = np.asarray(on_host(self.predict(X))).reshape(len(target), -1)
         given = np.ones(len(target)) if sample_weight is None else on_host(sample_weight)
         return quantile_score(self.quantiles_, target, predicted, np.asarray(given, dtype=np.float64))
-
-    @property
-    def function_(self) -> RKHSFunction:
-        """The fitted function without its intercept, an element of the RKHS."""
-        check_is_fitted(self)
-        return RKHSFunction(self.kernel_, Points(self._fit.function.centres.values), self.dual_coef_)
-
-    @property
-    def support_(self) -> np.ndarray:
-        """The rows with a coefficient other than zero, for a loss with kinks and a coefficient for every row."""
-        check_is_fitted(self)
-        return self._fit.support
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""
