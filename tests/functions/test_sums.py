@@ -18,7 +18,7 @@ PLACE = Placement(torch.device("cpu"), torch.float64)
 @pytest.mark.parametrize("kernel", VECTOR_KERNELS, ids=repr)
 def test_few_rows_have_the_values_that_they_have_among_many(kernel):
     rng = np.random.default_rng(0)
-    Z, X = sample_for(kernel, 90, rng), sample_for(kernel, 300, rng)
+    Z, X = sample_for(kernel, 90, rng), sample_for(kernel, 800, rng)
     X[:5] = Z[:5]
     rows, centres = torch.from_numpy(X).float(), Points(torch.from_numpy(Z).float())
     assert 20 * len(Z) < FEW_NUMBERS < len(X) * len(Z)

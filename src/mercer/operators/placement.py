@@ -11,10 +11,12 @@ from mercer.core.arrays import Points
 from mercer.core.memory import parse_budget
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
+from mercer.operators.base import Operator
 from mercer.operators.gram import GramOperator, lazy_matrix
+from mercer.operators.stored import Stored
 
-FEW_NUMBERS = 2**14
-"""Kernel values up to which a formula is evaluated as it stands: 2 to 8 times as fast, at 2^16 slower for some."""
+FEW_NUMBERS = 2**16
+"""Kernel values up to which a formula is evaluated as it stands: 1.3 to 8 times as fast, at 2^17 slower for some."""
 
 LEAST_SHARE = 32
 """One of so many parts of a budget is for products, whatever else is held."""
@@ -40,17 +42,23 @@ class Placement:
         z = X if Z is None else Z
         return lazy_matrix(kernel, X, z, dtype or self.dtype, self.device, self.memory_budget, X)
 
+    def operator(self, kernel: Kernel, X: Points, dtype: torch.dtype | None = None) -> Operator:
+        """The Gram matrix of one sample, in memory where it is small."""
+        place = self if dtype is None else replace(self, dtype=dtype)
+        return Stored(place.matrix(kernel, X)) if place.few(kernel, X) else place.gram(kernel, X)
+
     def matrix(self, kernel: Kernel, X: Points, Z: Points | None = None) -> torch.Tensor:
         """The Gram matrix itself, in float64 and in memory of its own."""
-        if Z is not None and self.few(kernel, X, Z):
-            return kernel.on(DensePair(X.double(), Z.double()))
+        if self.few(kernel, X, Z):
+            return kernel.on(DensePair(X.double(), None if Z is None else Z.double()))
         return torch.as_tensor(self.gram(kernel, X, Z).dense()).to(torch.float64)
 
-    def few(self, kernel: Kernel, X: Points, Z: Points) -> bool:
+    def few(self, kernel: Kernel, X: Points, Z: Points | None = None) -> bool:
         """Whether K(X, Z) has so few numbers that the formula as it stands is quicker than an operator."""
+        one_sample, Z = Z is None, X if Z is None else Z
         if kernel.domain == "matrix" or not (X.is_tensor and Z.is_tensor):
             return False
         x, z = X.values, Z.values
         here = self.dtype == torch.float64 and all(d.type == "cpu" for d in (self.device, x.device, z.device))
-        alike = x is not z and x.shape[1] == z.shape[1] and X.names in (None, Z.names)
+        alike = one_sample or (x is not z and x.shape[1] == z.shape[1] and X.names in (None, Z.names))
         return here and alike and len(x) * len(z) <= FEW_NUMBERS

@@ -62,7 +62,7 @@ def problem_of(plan: LossPlan, sample: Sample) -> Problem:
     if not plan.keeps_rows:
         return few_problem(plan, sample, landmarks_of(plan, data))
     objectives = checked_objectives(plan, data)
-    operator = place.gram(plan.kernel, data.rows)
+    operator = place.operator(plan.kernel, data.rows)
     if is_unproven(plan.kernel):
         require_semidefinite(operator, sample.seen.dtype)
     matrix = torch.as_tensor(operator.dense()) if plan.solver == "dense" else None
