@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -37,9 +38,7 @@ class BackwardError:
     @classmethod
     def of(cls, M: Tensor) -> BackwardError:
         """Sketch a symmetric matrix; its largest absolute row sum bounds its norm."""
-        generator = torch.Generator().manual_seed(0)
-        signs = torch.randint(0, 2, (len(M), PROBES), generator=generator).to(M) * 2 - 1
-        probes = signs / PROBES**0.5
+        probes = _probes(len(M)).to(M)
         norm = float(torch.linalg.vector_norm(M, ord=1, dim=1).max())
         return cls(probes.T, (M @ probes).T, norm)
 
@@ -55,6 +54,13 @@ class BackwardError:
         residual, length = (self.probes @ (b - shift * x) - self.image @ x).norm(dim=0), b.norm(dim=0)
         scale = (self.norm + shift_size) * column_norms(x) + length
         return _relative(residual, scale), _relative(residual, length)
+
+
+@lru_cache(maxsize=1)
+def _probes(n: int) -> Tensor:
+    """Random signs (n, 32) over the root of 32, the same for every matrix of n rows."""
+    signs = torch.randint(0, 2, (n, PROBES), generator=torch.Generator().manual_seed(0))
+    return (signs.to(torch.float64) * 2 - 1) / PROBES**0.5
 
 
 def told(residual: float) -> str:
