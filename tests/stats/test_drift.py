@@ -130,6 +130,7 @@ def test_categories_that_drift_are_found_by_batches_and_by_single_rows(of_people
     gone = of_people.test(people(150, gaps=0.6))
     assert gone.drift
     assert gone.columns()[0].name == "age=missing"
+    assert of_people.update(people(2).assign(since=None)).n_seen == 2
     status = of_people.update(moved)
     assert status.drift
     assert status.columns[0][0].startswith("city")
