@@ -132,7 +132,7 @@ def test_functions_that_hold_python_code_or_objects_are_not_saved(tmp_path):
     sets = RKHSFunction(Callable(lambda a, b: float(len(a & b))), [{1}], [1.0])
     with pytest.raises(InputError, match="cannot be saved"):
         sets.save(tmp_path / "f")
-    with pytest.raises(InputTypeError, match="strings, not dict"):
+    with pytest.raises(InputError, match="is a dict: only strings"):
         RKHSFunction(Spectrum(), ["a", {}], [1.0, 1.0]).save(tmp_path / "f")
     assert not list(tmp_path.iterdir())
 

@@ -30,11 +30,12 @@ from mercer import (
 from mercer.cli.model import TableModel
 from mercer.core.errors import InputError, MercerError, ModelFileError
 from mercer.data.rows import ArrayRows
-from mercer.estimators.common.saved_params import PARAMS, PLACE
+from mercer.estimators.common.parameters import RULES
+from mercer.estimators.common.saved_parameters import KINDS, PLACE
 from mercer.estimators.tabular.state import TABULAR
 from mercer.files import modelfile
 from mercer.files.persistence import _registry, read_model
-from mercer.kernels import Gaussian, Matern, Periodic, Precomputed, Spectrum, Subspace
+from mercer.kernels import Gaussian, Linear, Matern, Periodic, Precomputed, Spectrum, Subspace
 from mercer.processes import Gamma, LogNormal
 from mercer.stats.drift import PARAMS as DRIFT
 
@@ -61,6 +62,8 @@ MODELS = {
     "ridge, tuned": (lambda: KernelRidge(Gaussian(1.0), alpha="loo", tune=True).fit(X, y), NEW),
     "ridge, landmarks": (lambda: KernelRidge("laplace", solver="nystrom", landmarks=X[:5]).fit(_frame(X), y), NEW),
     "ridge, features": (lambda: KernelRidge("laplace", solver="random_features", n_features=6).fit(X, y), NEW),
+    "ridge, flow": (lambda: KernelRidge(Gaussian(1.0), solver="flow").fit(X, y), NEW),
+    "ridge, primal": (lambda: KernelRidge(Linear(1.0), solver="primal", alpha=0.1).fit(X, y), NEW),
     "ridge, words": (lambda: KernelRidge(Spectrum(2), alpha=0.1).fit(WORDS, y[:5]), WORDS),
     "ridge, ready": (lambda: KernelRidge(Precomputed(), alpha=0.1).fit(GRAM, y), GRAM[:3]),
     "table": (lambda: TableModel(KernelRidge().fit(X, y), ("u", "v"), "y", np.zeros(2), np.ones(2), 0.5), NEW),
@@ -314,6 +317,19 @@ def test_arrays_too_many_or_too_few_are_refused(saved, model, tmp_path):
         refused_or_works(tmp_path / "m", rows, extreme=False)
 
 
+@pytest.mark.parametrize(
+    ("model", "field", "right", "wrong"),
+    [("pca", "n_features", 2, 3), ("fourier", "n_features", 2, 3), ("ridge, features", "objects", [], ["a"])],
+)
+def test_what_files_said_before_fields_were_declared_is_read_and_checked(saved, model, field, right, wrong, tmp_path):
+    name, meta, arrays, rows = saved[model]
+    write(tmp_path / "m", name, meta | {field: right}, arrays)
+    assert not refused_or_works(tmp_path / "m", rows, extreme=False)
+    write(tmp_path / "m", name, meta | {field: wrong}, arrays)
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "m")
+
+
 # Where a model runs is for its reader to choose
 
 PLACED = [
@@ -369,13 +385,14 @@ def test_every_parameter_of_an_estimator_has_a_rule_for_files():
     for cls in _registry.values():
         own = cls.__name__ in OWN_RULES
         names = set(cls._get_param_names()) if hasattr(cls, "_get_param_names") else set()
-        known = OWN_RULES[cls.__name__].fields.keys() | {"estimator"} if own else PARAMS.keys()
+        rules = RULES.keys() | getattr(cls, "own_rules", {}).keys() | KINDS.keys()
+        known = OWN_RULES[cls.__name__].fields.keys() | {"estimator"} if own else rules
         assert names <= known | set(PLACE), cls
 
 
 def test_parameters_that_could_not_be_read_back_are_refused_when_saved(tmp_path):
     model = KernelRidge(Gaussian(1.0)).fit(X, y).set_params(max_iter="many")
-    with pytest.raises(InputError, match="max_iter is 'many', expected a whole number >= 1"):
+    with pytest.raises(InputError, match="max_iter='many': must be an integer >= 1, or None; it does not"):
         model.save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
 

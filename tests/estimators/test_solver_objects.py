@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import mercer
 from mercer import KernelRidge
-from mercer.core.errors import InputError, InputTypeError, ModelFileError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.operators import Stored
 from mercer.rows import ArrayRows
 from mercer.solvers import (
@@ -127,12 +127,12 @@ def test_what_is_no_solver_is_refused(wrong):
     ],
 )
 def test_files_cannot_hold_other_solvers(wrong):
-    from mercer.estimators.common.saved_params import PARAMS
+    from mercer.estimators.common.saved_parameters import read_params
 
     with pytest.raises(InputError):
         from_dict(wrong)
-    with pytest.raises(ModelFileError, match="solver"):
-        PARAMS["solver"].check(wrong, "solver")
+    with pytest.raises(InputError):
+        read_params(KernelRidge, {"solver": wrong})
 
 
 def test_a_solver_of_ones_own_is_used_by_its_name_once_it_is_registered():

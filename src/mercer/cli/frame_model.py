@@ -14,11 +14,16 @@ from torch import Tensor
 from mercer.core.errors import ModelFileError
 from mercer.data.table import Table
 from mercer.estimators.tabular import TabularEstimator
-from mercer.files.kinds import ANY_TABLE, TEXT, optional
-from mercer.files.kinds import Table as Fields
-from mercer.files.persistence import rebuilt, register, save, state_of
+from mercer.files.fields import Array, Field, Fields, Model, read, written
+from mercer.files.kinds import TEXT, optional
+from mercer.files.persistence import register, save
 
-FIELDS = Fields({"target": TEXT, "weights": optional(TEXT), "model": ANY_TABLE})
+FIELDS: Fields = {
+    "target": Field(TEXT),
+    "weights": Field(optional(TEXT)),
+    "model": Model(TabularEstimator),
+    "marks": Array("r", dtype=torch.int64),
+}
 MOST_MARKS = 1_000_000
 """Training rows that are remembered."""
 
@@ -70,24 +75,14 @@ class FrameModel:
         save(self, path)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        meta, arrays = state_of(self.model)
-        own = {"target": self.target, "weights": self.weights, "model": meta}
-        return own, {"marks": torch.from_numpy(self.marks)} | {f"model.{name}": a for name, a in arrays.items()}
+        return written(FIELDS, self)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        FIELDS.check(meta, "meta")
-        marks = arrays.get("marks", torch.empty(0))
-        if marks.dtype != torch.int64 or marks.ndim != 1:
-            raise ModelFileError("marks must be whole numbers")
-        inner = {name.removeprefix("model."): a for name, a in arrays.items() if name.startswith("model.")}
-        more = arrays.keys() - {"marks"} - {f"model.{name}" for name in inner}
-        if more:
-            raise ModelFileError(f"the arrays {sorted(more)} do not belong to a FrameModel")
-        model = rebuilt(TabularEstimator, meta["model"], inner)
-        if meta["target"] in [t.name for t in model.encoder_.treatments]:
+        found = read(FIELDS, meta, arrays, "FrameModel")[0]
+        if found["target"] in [t.name for t in found["model"].encoder_.treatments]:
             raise ModelFileError("the target is one of the features")
-        return cls(model, meta["target"], meta["weights"], marks.numpy())
+        return cls(found["model"], found["target"], found["weights"], found["marks"].numpy())
 
 
 def marks_of(model: TabularEstimator, table: Table) -> np.ndarray:

@@ -7,27 +7,27 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from mercer.cli.frame_model import FrameModel
 from mercer.core.errors import ModelFileError
 from mercer.estimators import KernelRidge, TabularEstimator
-from mercer.files.kinds import ANY_TABLE, TEXT, Several, Table, number, optional
+from mercer.files.fields import Array, Field, Fields, Model, read, written
+from mercer.files.kinds import TEXT, Several, number, optional
 from mercer.files.persistence import load, register, save
 
 MODEL_FILE = "model.safetensors"
 
 
-TABLE = Table(
-    {
-        "features": Several(TEXT, 1),
-        "target": TEXT,
-        "target_mean": number(),
-        "weights": optional(TEXT),
-        "regressor": ANY_TABLE,
-    }
-)
+FIELDS: Fields = {
+    "features": Field(Several(TEXT, 1), sizes=lambda names: {"d": len(names)}),
+    "target": Field(TEXT),
+    "target_mean": Field(number()),
+    "weights": Field(optional(TEXT)),
+    "regressor": Model(KernelRidge),
+    "center": Array("d"),
+    "scale": Array("d"),
+}
 
 
 @register
@@ -81,38 +81,21 @@ class TableModel:
         return model if isinstance(model, TableModel | FrameModel) else _of_estimator(model, path)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        meta, arrays = self.regressor._to_state()
-        own = {
-            "features": list(self.features),
-            "target": self.target,
-            "target_mean": self.target_mean,
-            "weights": self.weights,
-            "regressor": meta,
-        }
-        return own, {"center": self.center, "scale": self.scale} | {f"regressor.{k}": v for k, v in arrays.items()}
+        return written(FIELDS, self)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        TABLE.check(meta, "meta")
-        inner = {k.removeprefix("regressor."): v for k, v in arrays.items() if k.startswith("regressor.")}
-        regressor = KernelRidge._from_state(meta["regressor"], inner)
-        features, target, mean, weights = (meta[k] for k in ("features", "target", "target_mean", "weights"))
+        found = read(FIELDS, meta, arrays, "TableModel")[0]
+        regressor, features, target, weights = (found[k] for k in ("regressor", "features", "target", "weights"))
         names = [*features, target] if weights is None else [*features, target, weights]
         if len(set(names)) != len(names):
             raise ModelFileError("features, target and weights must be different column names")
-        more = arrays.keys() - {"center", "scale"} - {f"regressor.{k}" for k in inner}
-        if more:
-            raise ModelFileError(f"the arrays {sorted(more)} do not belong to a TableModel")
-        empty = torch.empty(0)
-        center, scale = arrays.get("center", empty), arrays.get("scale", empty)
-        for name, values in (("center", center), ("scale", scale)):
-            if values.shape != (len(features),) or values.dtype != torch.float64:
-                raise ModelFileError(f"{name} must hold {len(features)} numbers, one for each feature")
-        if bool((scale <= 0).any()):
+        center, scale = found["center"].numpy(), found["scale"].numpy()
+        if (scale <= 0).any():
             raise ModelFileError("scale must be positive")
         if regressor.n_features_in_ != len(features) or not _one_target(regressor):
             raise ModelFileError("the regressor does not fit the features and the target")
-        return cls(regressor, tuple(features), target, center.numpy(), scale.numpy(), float(mean), weights)
+        return cls(regressor, tuple(features), target, center, scale, float(found["target_mean"]), weights)
 
 
 def _one_target(model: KernelRidge) -> bool:

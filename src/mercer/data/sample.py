@@ -12,6 +12,8 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 
+CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -27,7 +29,7 @@ class Seen:
     one_target: bool
     torch_in: bool
     dtype: torch.dtype | None
-    device: torch.device
+    device: torch.device = CPU
 
     def given_back(self, values: Tensor) -> Any:
         """A result as the caller's kind of array, one-dimensional when the targets were."""

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, checked_values, promote, restore
 from mercer.core.errors import InputError, InputTypeError, NotPositiveDefiniteError
-from mercer.files.kinds import ANY_TABLE, FLAG, TEXTS, Table, optional
+from mercer.files.fields import Array, Field, Fields, Rows, read, written
+from mercer.files.kinds import ANY_TABLE, FLAG, TEXTS, Made, optional
 from mercer.files.persistence import register, save
 from mercer.formula.maths import sqrt
 from mercer.functions.centres import check_alike, distinct, joined
@@ -21,13 +22,19 @@ from mercer.functions.inclusion import norm_kernel
 from mercer.functions.products import gradients, times
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DiagonalPair
-from mercer.kernels.serialize import from_dict_at, to_dict
+from mercer.kernels.serialize import check_at, from_dict, to_dict
 
 ROUNDING = 1e-6
 """Share of its largest possible size by which a squared norm may be negative through rounding alone."""
 
-SAVED = Table({"kernel": ANY_TABLE, "names": optional(TEXTS), "objects": optional(TEXTS), "torch": FLAG})
-"""What a model file holds beside centres and coefficients."""
+FIELDS: Fields = {
+    "kernel": Field(Made(ANY_TABLE, from_dict, to_dict), at="_kernel"),
+    "names": Field(optional(TEXTS), at="_centres.names"),
+    "rows": Rows(at="_centres"),
+    "torch": Field(FLAG, at="_torch"),
+    "coef": Array("m or m t", dtype=None),
+}
+"""What is saved of a function."""
 
 
 @register
@@ -222,30 +229,17 @@ class RKHSFunction:
         save(self, path)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        meta = {"kernel": to_dict(self._kernel), "names": self._centres.names, "torch": self._torch, "objects": None}
-        arrays = {"coef": self._weights[:, 0] if self._single else self._weights}
-        if self._centres.is_tensor:
-            return meta, arrays | {"X": self._centres.values}
-        for value in self._centres.values:
-            if not isinstance(value, str):
-                raise InputTypeError(
-                    f"Centres that are objects can be saved when they are strings, not {type(value).__name__}."
-                )
-        return meta | {"objects": self._centres.values}, arrays
+        return written(FIELDS, self)
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> RKHSFunction:
-        SAVED.check(meta, "meta")
-        names, objects = meta["names"], meta["objects"]
-        wanted = {"coef", "X"} if objects is None else {"coef"}
-        if arrays.keys() != wanted or (objects is not None and names is not None):
-            raise InputError(f"The arrays {sorted(arrays)} do not belong to a function with its centres.")
-        points = as_points(arrays["X"]) if objects is None else Points(objects)
-        if names is not None and (len(names) != points.values.shape[1] or len(set(names)) != len(names)):
-            raise InputError(f"{len(names)} column names for {points.values.shape[1]} columns.")
-        points = Points(points.values, None if names is None else tuple(names))
-        coef = arrays["coef"] if meta["torch"] else arrays["coef"].numpy()
-        return cls(from_dict_at(meta["kernel"], points), points, coef)
+        found, sizes = read(FIELDS, meta, arrays, "function with its centres")
+        names, rows, coef = found["names"], found["rows"], found["coef"]
+        if names is not None and (len(names) != sizes.get("d") or len(set(names)) != len(names)):
+            raise InputError(f"{len(names)} column names for {sizes.get('d', 'no')} columns.")
+        centres = Points(rows.values, None if names is None else tuple(names))
+        check_at(found["kernel"], centres)
+        return cls(found["kernel"], centres, coef if found["torch"] else coef.numpy())
 
     def __reduce__(self) -> tuple[Any, ...]:
         centres = Points(_compact(self._centres.values), self._centres.names)

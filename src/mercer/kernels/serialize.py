@@ -38,15 +38,15 @@ def from_dict(data: Any) -> Kernel:
     return kernel
 
 
-def from_dict_at(data: Any, points: Points) -> Kernel:
-    """The kernel that `to_dict` wrote, once it has given finite numbers at some of the points it is to be used with.
+def check_at(kernel: Kernel, points: Points) -> None:
+    """Raise an error unless a kernel gives finite numbers at some of the points it is to be used with.
 
     >>> import torch
-    >>> from_dict_at({"class": "Gaussian", "params": {"length_scale": [1.0, 2.0]}}, Points(torch.ones(4, 3)))
+    >>> from mercer.kernels import Gaussian
+    >>> check_at(Gaussian((1.0, 2.0)), Points(torch.ones(4, 3)))
     Traceback (most recent call last):
     mercer.core.errors.ModelFileError: The kernel in the model file does not fit its points: ...
     """
-    kernel = from_dict(data)
     ready, some = kernel.domain == "matrix", points.take(slice(0, 2))
     try:
         pairs: list[Any] = [DiagonalPair(points)] if ready else [DiagonalPair(some), DensePair(some)]
@@ -55,7 +55,6 @@ def from_dict_at(data: Any, points: Points) -> Kernel:
         raise ModelFileError(f"The kernel in the model file does not fit its points: {error}") from error
     if not all(bool(torch.isfinite(v).all()) for v in values):
         raise ModelFileError(f"The kernel in the model file is not finite at its points: {_short(kernel)}.")
-    return kernel
 
 
 def _saved(kernel: Any, depth: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, fields
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,20 +16,19 @@ from mercer.core.errors import InputError, ModelFileError
 from mercer.core.report import Report, make_report
 from mercer.core.seeding import as_seed
 from mercer.estimators.common.base import all_or_nothing
-from mercer.files.kinds import ANY_TABLE, ANYTHING, Table, number, optional, whole
+from mercer.files.fields import Field, Fields, Group, read, written
+from mercer.files.kinds import TEXTS, Several, Table, number, optional, whole
 from mercer.files.persistence import register, save
 from mercer.stats.arguments import check
 from mercer.stats.differences_plot import plot_columns
 from mercer.stats.families import column_scales
-from mercer.stats.reference import from_state, reference
+from mercer.stats.reference import COLUMN, from_state, reference
 from mercer.stats.run_length import Watch, checked_run_length
 from mercer.stats.two_sample import TwoSampleResult, check_count, two_sample_test
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-REFERENCE = Table({"columns": ANYTHING, "table": ANYTHING})
-STATE = Table({"params": ANY_TABLE, "reference": REFERENCE, "n_rows": whole(2), "watch": optional(ANY_TABLE)})
 PARAMS = Table({"level": number(above=0, below=1), "n_resamples": whole(1), "max_rows": whole(2),
                 "expected_run_length": whole(10), "random_state": optional(whole())})  # fmt: skip
 
@@ -252,40 +252,50 @@ class DriftDetector(BaseEstimator):
         checked_run_length(self.expected_run_length)
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        params = {name: getattr(self, name) for name in PARAMS.fields if name != "random_state"}
-        reference_meta, arrays = self._reference.to_state()
-        meta: dict[str, Any] = {
-            "params": params | {"random_state": self._seed},
-            "reference": reference_meta,
+        watch = self._watch
+        reference, arrays = self._reference.to_state()
+        found = {
+            "params": {name: getattr(self, name) for name in PARAMS.fields} | {"random_state": self._seed},
+            "reference": reference,
             "n_rows": self.n_rows_,
-            "watch": None,
+            "watch": None if watch is None else vars(watch),
+            "watched": {} if watch is None else watch.arrays(),
+            "rows": arrays,
         }
-        if self._watch is not None:
-            meta["watch"], more = self._watch.to_state()
-            arrays |= more
-        return meta, arrays
+        return written(FIELDS, SimpleNamespace(**found))
 
     @classmethod
     def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        STATE.check(meta, "the detector")
-        model = cls(**PARAMS.check(meta["params"], "its parameters"))
+        found = read(FIELDS, meta, arrays, cls.__name__)[0]
+        model = cls(**found["params"])
         model._check_parameters()
-        model._reference, model._seed = from_state(meta["reference"], arrays), as_seed(model.random_state)
-        model.n_rows_, model.n_features_in_ = meta["n_rows"], model._reference.n_columns
+        watch = found["watch"]
+        if watch is None and found["watched"]:
+            raise ModelFileError("it has arrays of a watch, but no watch")
+        model._reference, model._seed = from_state(found["reference"], found["rows"]), as_seed(model.random_state)
+        if found["rows"]:
+            raise ModelFileError(f"the arrays {sorted(found['rows'])} do not belong to it")
+        model.n_rows_, model.n_features_in_ = found["n_rows"], model._reference.n_columns
         if model._reference.names is not None:
             model.feature_names_in_ = np.array(model._reference.names, dtype=object)
-        watch = meta["watch"]
-        if watch is not None:
-            watch = WATCH.check(watch, "the watch")
-        model._watch = None if watch is None else Watch.from_state(watch, arrays)
+        model._watch = None if watch is None else Watch.from_state(watch, found["watched"])
         if model._watch is not None and len(model._watch.scale) != len(model._reference.labels):
             raise ModelFileError("the watch and the reference have different columns")
-        if arrays:
-            raise ModelFileError(f"it has unknown arrays: {', '.join(sorted(arrays))[:60]}")
         return model
 
 
 WATCH = Table({"threshold": number(), "n_seen": whole(), "statistic": number(), "alarm_at": optional(whole(1))})
+
+
+FIELDS: Fields = {
+    "params": Field(PARAMS),
+    "reference": Field(Table({"columns": optional(TEXTS), "table": optional(Several(COLUMN, 1))})),
+    "n_rows": Field(whole(2)),
+    "watch": Field(optional(WATCH)),
+    "watched": Group("watch_"),
+    "rows": Group(""),
+}
+"""What is saved of a detector; its rows are a table or an array, which `from_state` checks."""
 
 
 def _some(rows: Any, most: int, seed: int) -> Any:

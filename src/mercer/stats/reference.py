@@ -157,15 +157,14 @@ def reference(X: Any) -> Numbers | Mixed:
 
 def from_state(meta: Mapping[str, Any], arrays: dict[str, Tensor]) -> Numbers | Mixed:
     """What `to_state` wrote, its arrays taken out."""
-    names = kinds.optional(kinds.TEXTS).check(meta["columns"], "its column names")
-    if meta["table"] is None:
+    names, entries = meta["columns"], meta["table"]
+    if entries is None:
         X = arrays.pop("X", None)
         if X is None or X.ndim != 2 or len(X) < 2 or X.shape[1] == 0 or not X.is_floating_point():
             raise ModelFileError("its reference X is missing or no matrix of numbers")
         if names is not None and len(names) != X.shape[1]:
             raise ModelFileError(f"it has {len(names)} names for {X.shape[1]} columns")
         return Numbers(Points(X, None if names is None else tuple(names)))
-    entries = kinds.Several(COLUMN, 1).check(meta["table"], "its table")
     columns = {entry["name"]: _column(entry, arrays.pop(f"column_{j}", None)) for j, entry in enumerate(entries)}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1 or lengths == {1} or list(columns) != names:

@@ -88,15 +88,14 @@ class Watch:
         self.columns.zero_()
         self.n_seen, self.statistic, self.alarm_at = 0, 0.0, None
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Plain data and arrays."""
-        arrays = {name: getattr(self, name) for name in ARRAYS} | self.features.to_arrays()
-        return {name: getattr(self, name) for name in NUMBERS}, {f"watch_{k}": v for k, v in arrays.items()}
+    def arrays(self) -> dict[str, Tensor]:
+        """Its arrays, for a model file."""
+        return {name: getattr(self, name) for name in ARRAYS} | self.features.to_arrays()
 
     @classmethod
     def from_state(cls, numbers: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        """What `to_state` wrote, its arrays taken out."""
-        mine = {k.removeprefix("watch_"): arrays.pop(k) for k in list(arrays) if k.startswith("watch_")}
+        """The watch with those numbers and what `arrays` gave."""
+        mine = dict(arrays)
         features = FourierFeatures.from_arrays(mine)
         p, d = features.n_features, features.frequencies.shape[1]
         k = len(mine.get("rates", ()))
@@ -110,7 +109,6 @@ class Watch:
 
 
 ARRAYS = ("centre", "scale", "mean", "rates", "levels", "spreads", "state", "columns")
-NUMBERS = ("threshold", "n_seen", "statistic", "alarm_at")
 
 
 def _simulated(

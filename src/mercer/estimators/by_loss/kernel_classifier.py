@@ -42,7 +42,7 @@ from mercer.estimators.by_loss.report import classifier_report
 from mercer.estimators.by_loss.settings import OF_CLASSES, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.squared import more_rows
-from mercer.estimators.by_loss.state import classifier_from_state, classifier_state
+from mercer.estimators.by_loss.state import CLASSIFIER
 from mercer.estimators.by_loss.streamed import fit_labels
 from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.available import Where
@@ -127,6 +127,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
     0.97 [[0.98 0.01 0.  ]]
     """
 
+    saved = CLASSIFIER
     own_rules: ClassVar[Rules] = {
         "alpha": POSITIVE_RIDGE,
         "loss": loss_rule(*OF_CLASSES),
@@ -340,14 +341,6 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
         for name, value in fit.attributes().items():
             setattr(self, name, value)
         return self
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return classifier_state(self, self._fit)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, fit = classifier_from_state(cls, meta, arrays)
-        return model._keep(fit, warn=False)
 
 
 def _given_back(values: Tensor, X: Rows) -> Any:

@@ -11,7 +11,6 @@ import torch
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
@@ -43,7 +42,7 @@ from mercer.estimators.by_loss.report import regressor_report
 from mercer.estimators.by_loss.settings import OF_NUMBERS, UNITS, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.squared import more_rows
-from mercer.estimators.by_loss.state import regressor_from_state, regressor_state
+from mercer.estimators.by_loss.state import REGRESSOR
 from mercer.estimators.by_loss.streamed import fit_numbers
 from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.available import Where
@@ -129,6 +128,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
     ((1, 3), 0.9)
     """
 
+    saved = REGRESSOR
     own_rules: ClassVar[Rules] = {
         "alpha": POSITIVE_RIDGE,
         "loss": loss_rule(*OF_NUMBERS),
@@ -321,11 +321,3 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
         for name, value in fit.attributes().items():
             setattr(self, name, value)
         return self
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return regressor_state(self, self._fit)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, fit = regressor_from_state(cls, meta, arrays)
-        return model._keep(fit, warn=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from mercer.data.sample import Sample
 from mercer.estimators.common import concerns
 from mercer.estimators.common.linear import linear_left_out, linear_probabilities, table_of
 from mercer.estimators.common.scores import quantile_score
-from mercer.files.kinds import TEXT, Several, Table
+from mercer.files.kinds import TEXT, Made, Several, Table
 from mercer.kernels import Kernel
 from mercer.kernels.spread import column_spreads
 from mercer.operators.placement import Placement
@@ -47,21 +46,13 @@ class Account:
         """The same with those concerns that there are."""
         return replace(self, concerns=self.concerns + [words for words in found if words is not None])
 
-    def plain(self) -> dict[str, Any]:
-        """It as a model file can hold it, which has no rows to find it from."""
-        lines = [[label, str(value)] for label, value in self.lines]
-        return {"lines": lines, "concerns": list(self.concerns)}
 
-    @classmethod
-    def of_plain(cls, values: dict[str, Any] | None) -> Account | None:
-        """What `plain` gave, once it was checked."""
-        if values is None:
-            return None
-        return cls([(label, value) for label, value in values["lines"]], list(values["concerns"]))
-
-
-PLAIN = Table({"lines": Several(Several(TEXT, 2)), "concerns": Several(TEXT)})
-"""What a model file may hold of an account."""
+ACCOUNT = Made(
+    Table({"lines": Several(Several(TEXT, 2)), "concerns": Several(TEXT)}),
+    lambda found: Account([(line[0], line[1]) for line in found["lines"]], found["concerns"]),
+    lambda account: {"lines": [[label, str(value)] for label, value in account.lines], "concerns": account.concerns},
+)
+"""An account in a model file, which has no rows to find it from."""
 
 
 def forecast_account(found: LeftOutPredictions, skill: float) -> Account:

@@ -9,12 +9,14 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from mercer.core.errors import MercerError
 from mercer.core.report import Report
 from mercer.core.rules import Rules
 from mercer.estimators.common.parameters import check_parameters
 from mercer.estimators.common.renamed import refuse_old_names, renamed
+from mercer.estimators.common.state import Saved
 from mercer.files.persistence import save
 from mercer.kernels import Kernel, as_kernel
 
@@ -44,6 +46,9 @@ class KernelEstimator(BaseEstimator):
 
     kernel: Any
     own_rules: ClassVar[Rules] = {}
+    saved: ClassVar[Saved]
+    _fit: Any
+    _keep: Any
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__length_scale=2.0` replaces the frozen kernel by a changed copy."""
@@ -58,6 +63,14 @@ class KernelEstimator(BaseEstimator):
         """Write the fitted model to one safetensors file; `mercer.load(path)` reads it back."""
         check_is_fitted(self)
         save(self, path)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return self.saved.state(self, self._fit)
+
+    @classmethod
+    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        model, fit = cls.saved.model(cls, meta, arrays)
+        return cast(Self, model._keep(fit, warn=False))
 
     def report(self) -> Report:
         """What was done, how well it went and what to worry about."""

@@ -1,210 +1,280 @@
-"""What the estimators' model files share: parameters, points and arrays as plain data, checked when read back."""
+"""What the model files of estimators share: a declaration for each class, and the kinds of values that many save."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer import losses
 from mercer.core.arrays import Points
 from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.results import SolverReport
 from mercer.data.sample import Sample, Seen
-from mercer.estimators.common.saved_params import PARAMS, PLACE
+from mercer.estimators.common.saved_parameters import GIVEN, checked_params, read_params
+from mercer.files.fields import Array, Entry, Field, Fields, File, Where, read, written
 from mercer.files.kinds import (
-    ANYTHING,
+    ANY_TABLE,
     FLAG,
     TEXT,
     TEXTS,
     Either,
     Kind,
+    Made,
+    Pairs,
+    Record,
     Several,
-    Table,
     number,
-    of_dataclass,
     one_of,
     optional,
     whole,
 )
-from mercer.kernels import Kernel, from_dict, to_dict
-from mercer.kernels.serialize import from_dict_at
-from mercer.losses import Loss
-from mercer.processes.priors import PRIORS
-from mercer.selection import AlphaPath
-from mercer.solvers import registry as solvers
-from mercer.solvers.registry import RIDGE_SOLVERS
+from mercer.functions.fourier import FourierFeatures
+from mercer.kernels import from_dict, to_dict
+from mercer.kernels.serialize import check_at
+from mercer.selection import AlphaPath, Tuned
+from mercer.selection.calibration import Calibration
+from mercer.selection.tuning import CANDIDATES
 
-SEEN = Table(
-    {
-        "n_rows": whole(1),
-        "n_targets": whole(1),
-        "total_weight": number(above=0),
-        "one_target": FLAG,
-        "torch_in": FLAG,
-        "dtype": one_of(None, *DTYPES),
-    }
+KERNEL = Made(ANY_TABLE, from_dict, to_dict)
+REPORT = Record(SolverReport)
+VECTOR = Made(
+    Several(number(0, finite=False), 1), lambda v: torch.tensor(v, dtype=torch.float64), lambda a: a.cpu().tolist()
 )
+ALPHA = Made(
+    Either((number(0), Several(number(0), 1))),
+    lambda v: torch.tensor(v, dtype=torch.float64) if isinstance(v, list) else float(v),
+    lambda a: a.tolist() if isinstance(a, Tensor) else a,
+)
+DTYPE = Made(
+    one_of(None, *DTYPES),
+    lambda name: None if name is None else DTYPES[name],
+    lambda dtype: None if dtype is None else str(dtype).removeprefix("torch."),
+)
+JUDGED = Made(Several(number(finite=False)), tuple, list)
+COMPARED = Made(Pairs(TEXT, number(finite=False)), lambda errors: tuple(errors.items()), dict)
+
+
+def _seen(seen: Seen) -> Seen:
+    if seen.one_target and seen.n_targets != 1:
+        raise ModelFileError(f"seen.n_targets is {seen.n_targets}, expected 1")
+    return seen
+
+
+def _tuned(found: Tuned) -> Tuned:
+    if len(found.judged) not in (0, len(CANDIDATES)):
+        raise ModelFileError(
+            f"the tuning was judged by {len(found.judged)} numbers, expected {len(CANDIDATES)} or none"
+        )
+    return found
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+SAVED_SEEN = {
+    "n_rows": whole(1),
+    "n_targets": whole(1),
+    "total_weight": number(above=0),
+    "dtype": DTYPE,
+    "device": None,
+}
+SEEN = Field(Made(Record(Seen, SAVED_SEEN), _seen, _itself), sizes=lambda seen: {"n": seen.n_rows, "t": seen.n_targets})
 """What is remembered of the training data."""
 
-REPORT = of_dataclass(SolverReport)
-POINTS = {"names": optional(TEXTS), "objects": optional(TEXTS)}
-"""Of a sample: the names of its columns, and its strings where it is no table."""
-
-PAIRS = ("bounds", "class_weight", "priors")
-"""Parameters that are dictionaries."""
-
-PATH_ARRAYS = ("alphas", "errors", "alpha", "at_edge", "constant")
-
-CLASS_KINDS: dict[str, Kind] = {
-    letter: Several(kind, 2)
-    for letter, kind in {
-        "b": FLAG,
-        "i": number(-(2.0**63), below=2.0**63),
-        "u": number(0, below=2.0**64),
-        "f": number(),
-        "U": TEXT,
-        "O": Either((FLAG, number(), TEXT)),
-    }.items()
+TUNED = {
+    "kernel": KERNEL,
+    "alpha": ALPHA,
+    "rows_used": whole(1),
+    "tune": one_of(*CANDIDATES),
+    "judged": JUDGED,
+    "compared": COMPARED,
 }
-"""Labels by the letter of their dtype."""
-CLASS_TYPES: dict[str, Any] = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64, "U": None, "O": object}
+TUNING = Field(optional(Made(Record(Tuned, TUNED), _tuned, _itself)), at="tuning", lacking=None)
+"""The account of tuning."""
 
-CLASSES = {"classes": ANYTHING, "class_kind": one_of(*CLASS_KINDS)}
-"""Labels, which `read_classes` checks, and the letter of their dtype."""
+ORDER = Array("n", at="order", least=0, may_lack=True, dtype=torch.int64)
+"""The ranks of rows in time, where they were given."""
 
-# Out
-
-
-def plain_params(estimator: Any) -> dict[str, Any]:
-    """The constructor's parameters that belong to the model, as JSON can hold them."""
-    return {
-        name: plain_param(name, value) for name, value in estimator.get_params(deep=False).items() if name not in PLACE
-    }
+DATA: dict[str, Entry] = {
+    "targets": Array("n t", "sample.targets", may_lack=True),
+    "weights": Array("n", "sample.weights", least=0.0, may_lack=True),
+    "units": Array("n", "sample.units", least=0.0, may_lack=True),
+}
+"""Of a model that keeps all rows; `sample_of` makes the sample of them."""
 
 
-def checked_params(estimator: Any) -> dict[str, Any]:
-    """The same, as long as they can be read back: a parameter may have been set to anything after `fit`."""
-    params = plain_params(estimator)
-    for name, value in params.items():
-        try:
-            PARAMS[name].check(value, name)
-        except ModelFileError as error:
-            raise InputError(f"{error}; it does not fit a model file.") from None
-    return params
+def _drawn(name: str) -> Any:
+    """One of the arrays of random features, where a fit has such."""
+
+    def found(fit: Any) -> Any:
+        features = getattr(getattr(fit, "function", fit), "features", None)
+        return features.to_arrays()[name] if isinstance(features, FourierFeatures) else None
+
+    return found
 
 
-def plain_names(estimator: Any) -> list[str] | None:
-    """The names of the features seen in `fit`."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else list(names)
+FOURIER: Fields = {
+    "frequencies": Array("p d", at=_drawn("frequencies"), may_lack=True),
+    "offset": Array("o", at=_drawn("offset"), may_lack=True),
+    "masses": Array("2", at=_drawn("masses"), may_lack=True),
+}
+"""Random Fourier features, where a fit has such."""
 
 
-def plain_objects(points: Points) -> list[str] | None:
-    """The strings of a sample of strings; None for a table, which is an array of the file."""
-    if points.is_tensor:
+def random_features(found: Any) -> FourierFeatures:
+    """The map of `FOURIER`."""
+    return FourierFeatures.from_arrays(
+        {name: getattr(found, name) for name in FOURIER if getattr(found, name) is not None}
+    )
+
+
+def calibration(at: str, *names: str) -> Fields:
+    """The slope and the shift of a calibration, by their names in the file."""
+    slope, shift = (f"{at}.{name}" for name in ("slope", "shift"))
+    return {names[0]: Array("1", slope, least=0.0, may_lack=True), names[1]: Array("1", shift, may_lack=True)}
+
+
+PATH = {
+    "alphas": Array("k", least=0.0),
+    "errors": Array("k t", least=0.0),
+    "alpha": Array("t", least=0.0),
+    "at_edge": Array("t", dtype=torch.bool),
+    "constant": Array("t", least=0.0, may_lack=True),
+}
+
+
+@dataclass(frozen=True)
+class Path:
+    """The errors along a path of alphas, by one of some criteria, or None."""
+
+    criteria: tuple[str, ...]
+    at: Where = ""
+
+    def write(self, name: str, value: AlphaPath | None, file: File) -> None:
+        file.meta |= {"criterion": None, "path_rows": ""}
+        if value is not None:
+            file.meta |= {"criterion": value.criterion, "path_rows": value.rows}
+            for part, array in PATH.items():
+                array.write(f"path_{part}", getattr(value, part), file)
+
+    def read(self, name: str, file: File) -> AlphaPath | None:
+        criterion = Field(one_of(None, *self.criteria)).read("criterion", file)
+        rows = Field(TEXT, lacking="").read("path_rows", file)
+        if criterion is None:
+            return None
+        found: dict[str, Any] = {part: array.read(f"path_{part}", file) for part, array in PATH.items()}
+        if not len(found["alphas"]):
+            raise ModelFileError("the path of alphas is empty")
+        return AlphaPath(**found, criterion=criterion, rows=rows)
+
+
+LABELS: dict[str, tuple[Kind, Any]] = {
+    "b": (FLAG, bool),
+    "i": (number(-(2.0**63), below=2.0**63), np.int64),
+    "u": (number(0, below=2.0**64), np.uint64),
+    "f": (number(), np.float64),
+    "U": (TEXT, None),
+    "O": (Either((FLAG, number(), TEXT)), object),
+}
+"""Labels by the letter of their dtype, and that dtype."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels and the letter of their dtype: sorted, each once; None where there are none and there `may` be none."""
+
+    at: Where = ""
+    may_lack: bool = False
+
+    def write(self, name: str, value: np.ndarray | None, file: File) -> None:
+        if value is None:
+            return
+        labels, letter = value.tolist(), value.dtype.kind
+        if letter not in LABELS or not all(isinstance(label, str | int | float) for label in labels):
+            raise InputError(f"classes of type {value.dtype} do not fit a model file. Use pickle instead.")
+        file.meta |= {"classes": labels, "class_kind": letter}
+
+    def read(self, name: str, file: File) -> np.ndarray | None:
+        if self.may_lack and not file.meta.keys() & {"classes", "class_kind"}:
+            return None
+        kind, dtype = LABELS[Field(one_of(*LABELS)).read("class_kind", file)]
+        labels = Field(Several(kind, 2)).read("classes", file)
+        classes = np.asarray(labels, dtype=dtype)
+        if len({type(label) for label in labels}) > 1 or np.unique(classes).tolist() != labels:
+            raise ModelFileError(f"classes is {labels!r:.60}, expected sorted labels of one type, each once")
+        file.sizes["c"] = 1 if len(classes) == 2 else len(classes)
+        return classes
+
+
+@dataclass(frozen=True)
+class Saved:
+    """How an estimator is saved: the fields of its fit, and the function that makes a fit of a model and their values.
+
+    The model has its parameters and the names of its columns by then, and its kernels were tried at its rows.
+    """
+
+    fields: Fields
+    restored: Callable[[Any, Any], Any]
+
+    def state(self, model: Any, fit: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain data and arrays from which `model` makes an equal one."""
+        names = getattr(model, "feature_names_in_", None)
+        meta, arrays = written(self.fields, fit)
+        return {"params": checked_params(model), "names": None if names is None else list(names)} | meta, arrays
+
+    def model(self, cls: Any, meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[Any, Any]:
+        """The model that `state` described, and its fit."""
+        values, sizes = read({**COMMON, **self.fields}, meta, arrays, cls.__name__)
+        found, d = SimpleNamespace(**values, sizes=sizes), sizes.get("d")
+        model = read_params(cls, found.params)
+        _remember_columns(model, d, found.names)
+        rows = found.rows = values.get("rows")
+        if rows is not None and found.names is not None:
+            found.rows = Points(rows.values, tuple(found.names))
+        for name in ("kernel", "start_kernel"):
+            if values.get(name) is not None:
+                points = Points(torch.zeros(1, d or 1, dtype=torch.float64)) if rows is None else found.rows
+                check_at(values[name], points)
+        if rows is not None and found.params.get("landmarks") == GIVEN:
+            as_given = values.get("torch_in", getattr(values.get("seen"), "torch_in", False)) or not rows.is_tensor
+            model.landmarks = rows.values if as_given else rows.values.numpy()
+        return model, self.restored(model, found)
+
+
+COMMON: dict[str, Entry] = {"params": Field(ANY_TABLE), "names": Field(optional(TEXTS))}
+"""What all files of estimators have beside their own fields."""
+
+
+def sample_of(found: Any, kept: bool) -> Sample | None:
+    """The rows of a model that has a coefficient for each; None where it keeps none."""
+    given = (found.targets, found.weights, found.units)
+    if not kept:
+        if any(part is not None for part in given):
+            raise ModelFileError("there are targets or weights, but the solver keeps no rows")
         return None
-    for i, item in enumerate(points.values):
-        if not isinstance(item, str):
-            raise InputError(
-                f"X[{i}] is a {type(item).__name__}: only strings and numbers fit a model file. Use pickle instead."
-            )
-    return list(points.values)
+    seen, (targets, weights, units) = found.seen, given
+    if found.rows is None or len(found.rows) != seen.n_rows or targets is None:
+        raise ModelFileError(f"there are not {seen.n_rows} rows with their targets")
+    if weights is not None and not bool((weights > 0).any()):
+        raise ModelFileError("array 'weights' is zero")
+    square = found.kernel.domain == "matrix"
+    return Sample(found.rows, targets, weights, seen.one_target, seen.torch_in, square, units)
 
 
-def plain_seen(seen: Seen) -> dict[str, Any]:
-    """What is remembered of the training data."""
-    dtype = None if seen.dtype is None else str(seen.dtype).removeprefix("torch.")
-    return {name: getattr(seen, name) for name in SEEN.fields} | {"dtype": dtype}
-
-
-def plain_classes(classes: np.ndarray) -> dict[str, Any]:
-    """Labels and their type."""
-    if classes.dtype.kind not in CLASS_TYPES or not all(isinstance(c, str | int | float) for c in classes.tolist()):
-        raise InputError(f"classes of type {classes.dtype} do not fit a model file. Use pickle instead.")
-    return {"classes": classes.tolist(), "class_kind": classes.dtype.kind}
-
-
-def plain_param(name: str, value: object) -> Any:
-    """A parameter as JSON can hold it."""
-    if isinstance(value, Kernel):
-        return to_dict(value)
-    if isinstance(value, Loss):
-        return losses.to_dict(value)
-    if type(value) in RIDGE_SOLVERS.values():
-        return solvers.to_dict(value)
-    if isinstance(value, np.ndarray | np.generic | Tensor):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain_param("", entry) for entry in value]
-    if isinstance(value, dict):
-        return [[plain_param("", key), plain_param(f"{name}[{key!r}]", entry)] for key, entry in value.items()]
-    if PRIORS.get(type(value).__name__) is type(value):
-        return {"prior": type(value).__name__} | asdict(value)
-    if isinstance(value, torch.dtype):
-        return str(value).removeprefix("torch.")
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if name == "random_state" and not isinstance(value, int | None):
-        return None  # a generator has no lasting meaning once it was used
-    if callable(value) and not isinstance(value, type):
-        raise InputError(f"{name} is a Python function, which does not fit a model file. Use pickle instead.")
-    return value
-
-
-# In
-
-
-def read_params(cls: Any, params: dict[str, Any]) -> Any:
-    """An unfitted estimator with the parameters that `checked_params` gave."""
-    placed = [name for name in PLACE if name in params]
-    if placed:
-        raise ModelFileError(
-            f"it contains the parameter {placed[0]!r}, which a model file must not set (files of earlier versions "
-            "do: fit and save the model again)"
-        )
-    kinds = {name: PARAMS[name] for name in cls._get_param_names() if name not in PLACE}
-    Table(kinds, may_lack=kinds).check(params, "params")
-    return cls(**{name: _read_param(name, value) for name, value in params.items()})
-
-
-def _read_param(name: str, value: object) -> Any:
-    if name.endswith("kernel") and isinstance(value, dict):
-        return from_dict(value)
-    if name == "loss" and isinstance(value, dict):
-        return losses.from_dict(value)
-    if name == "solver" and isinstance(value, dict):
-        return solvers.from_dict(value)
-    if name in PAIRS and isinstance(value, list):
-        return {key: _read_prior(entry) if name == "priors" else entry for key, entry in value}
-    return value
-
-
-def _read_prior(values: dict[str, Any]) -> Any:
-    return PRIORS[values["prior"]](**{name: value for name, value in values.items() if name != "prior"})
-
-
-def read_seen(values: dict[str, Any]) -> Seen:
-    """What `plain_seen` wrote, once it was checked."""
-    if values["one_target"] and values["n_targets"] != 1:
-        raise ModelFileError(f"seen.n_targets is {values['n_targets']}, expected 1")
-    dtype = None if values["dtype"] is None else DTYPES[values["dtype"]]
-    return Seen(**{**values, "dtype": dtype}, device=torch.device("cpu"))
-
-
-def read_classes(meta: dict[str, Any]) -> np.ndarray:
-    """The labels that `plain_classes` wrote: sorted, each once."""
-    values, kind = meta["classes"], meta["class_kind"]
-    labels = CLASS_KINDS[kind].check(values, "classes")
-    classes = np.asarray(labels, dtype=CLASS_TYPES[kind])
-    if len({type(label) for label in labels}) > 1 or np.unique(classes).tolist() != labels:
-        raise ModelFileError(f"classes is {values!r:.60}, expected sorted labels of one type, each once")
-    return classes
+def calibration_of(slope: Tensor | None, shift: Tensor | None) -> Calibration | None:
+    """A calibration that was read."""
+    if slope is None or shift is None:
+        if slope is not shift:
+            raise ModelFileError("a calibration has a slope and a shift")
+        return None
+    return Calibration(slope, shift)
 
 
 def check_codes(codes: Tensor, classes: int) -> None:
@@ -213,98 +283,11 @@ def check_codes(codes: Tensor, classes: int) -> None:
         raise ModelFileError("array 'targets' does not hold codes of classes")
 
 
-def float_array(
-    arrays: dict[str, Tensor], name: str, shape: tuple[int | None, ...], least: float = -float("inf")
-) -> Tensor:
-    """An array, taken out, which must be float64, of that shape, where None is any length, and not below `least`."""
-    if name not in arrays:
-        raise ModelFileError(f"array {name!r} is missing")
-    array = arrays.pop(name)
-    fits = array.ndim == len(shape) and all(s in (None, got) for s, got in zip(shape, array.shape, strict=True))
-    if array.dtype != torch.float64 or not fits:
-        wanted = str(shape).replace("None", "*")
-        raise ModelFileError(f"array {name!r} is {array.dtype} {tuple(array.shape)}, expected float64 {wanted}")
-    if bool((array < least).any()):
-        raise ModelFileError(f"array {name!r} has entries below {least:g}")
-    return array
-
-
-def read_points(meta: dict[str, Any], arrays: dict[str, Tensor]) -> Points:
-    """A sample: the array X, or the strings of the entry `objects`; with names for its columns."""
-    objects, names = meta["objects"], meta["names"]
-    if objects is not None:
-        if names is not None or not objects:
-            raise ModelFileError("objects have no names of columns, and there is at least one")
-        return Points(objects)
-    if "X" not in arrays:
-        raise ModelFileError("array 'X' is missing")
-    X = arrays.pop("X")
-    if X.ndim != 2 or 0 in X.shape or X.dtype not in (torch.float32, torch.float64):
-        raise ModelFileError(f"array 'X' is {X.dtype} {tuple(X.shape)}")
-    return Points(X, None if names is None else tuple(names))
-
-
-def remember_features(estimator: Any, n_features: int | None, names: list[str] | None) -> None:
-    """Set what scikit-learn knows of the features: their number, None for objects, and their names."""
-    if names is not None and (len(names) != n_features or len(set(names)) != n_features):
-        raise ModelFileError(f"names is {names!r:.60}, expected {n_features} different ones")
-    if n_features is not None:
-        estimator.n_features_in_ = n_features
+def _remember_columns(model: Any, d: int | None, names: list[str] | None) -> None:
+    """Set what scikit-learn knows of the columns: their number, None for objects, and their names."""
+    if names is not None and (len(names) != d or len(set(names)) != d):
+        raise ModelFileError(f"names is {names!r:.60}, expected {d} different ones")
+    if d is not None:
+        model.n_features_in_ = d
     if names is not None:
-        estimator.feature_names_in_ = np.asarray(names, dtype=object)
-
-
-def read_training_data(points: Points, seen: Seen, n_targets: int, arrays: dict[str, Tensor]) -> Sample:
-    """The rows that a model keeps because each has a coefficient, with targets and weights."""
-    n = seen.n_rows
-    if len(points) != n:
-        raise ModelFileError(f"there are {len(points)} points but {n} rows")
-    targets = float_array(arrays, "targets", (n, n_targets))
-    weights = float_array(arrays, "weights", (n,), least=0.0) if "weights" in arrays else None
-    if weights is not None and not bool((weights > 0).any()):
-        raise ModelFileError("array 'weights' is zero")
-    return Sample(points, targets, weights, seen.one_target, seen.torch_in)
-
-
-def read_path(criterion: Any, arrays: dict[str, Tensor], n_targets: int, rows: str = "") -> AlphaPath | None:
-    """The errors along a path of alphas."""
-    if criterion is None:
-        return None
-    alphas = float_array(arrays, "path_alphas", (None,), least=0.0)
-    at_edge = arrays.pop("path_at_edge", None)
-    if not len(alphas) or at_edge is None or at_edge.dtype != torch.bool or at_edge.shape != (n_targets,):
-        raise ModelFileError("the arrays of the path of alphas do not fit together")
-    errors = float_array(arrays, "path_errors", (len(alphas), n_targets), least=0.0)
-    constant = float_array(arrays, "path_constant", (n_targets,), least=0.0) if "path_constant" in arrays else None
-    chosen = float_array(arrays, "path_alpha", (n_targets,), least=0.0)
-    return AlphaPath(alphas, errors, chosen, at_edge, criterion, constant=constant, rows=rows)
-
-
-def path_arrays(path: AlphaPath | None) -> dict[str, Tensor]:
-    """What `read_path` reads."""
-    names = [] if path is None else [name for name in PATH_ARRAYS if getattr(path, name) is not None]
-    return {f"path_{name}": getattr(path, name) for name in names}
-
-
-def read_order(arrays: dict[str, Tensor], n_rows: int) -> Tensor | None:
-    """The ranks of rows in time, where they were given."""
-    order = arrays.pop("order", None)
-    if order is not None and (order.dtype != torch.int64 or order.shape != (n_rows,) or bool((order < 0).any())):
-        raise ModelFileError(f"array 'order' must hold {n_rows} ranks")
-    return order
-
-
-def read_kernel(estimator: Any, meta: dict[str, Any], points: Points | None = None) -> Kernel:
-    """A kernel for points like those, or for rows like those that were fitted."""
-    d = points.values.shape[1] if points is not None and points.is_tensor else None
-    if points is not None and d != getattr(estimator, "n_features_in_", None):
-        raise ModelFileError(f"the points have {d} columns, expected those of n_features")
-    if points is None:
-        points = Points(torch.zeros(1, estimator.n_features_in_, dtype=torch.float64))
-    return from_dict_at(meta["kernel"], points)
-
-
-def nothing_left(arrays: dict[str, Tensor], name: str) -> None:
-    """Every array of the file must have been used."""
-    if arrays:
-        raise ModelFileError(f"the arrays {sorted(arrays)} do not belong to a {name}")
+        model.feature_names_in_ = np.asarray(names, dtype=object)

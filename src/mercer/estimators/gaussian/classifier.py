@@ -25,7 +25,7 @@ from mercer.estimators.gaussian.labels_fit import LabelsFit, fit_labels
 from mercer.estimators.gaussian.labels_plan import plan_labels
 from mercer.estimators.gaussian.labels_plot import labels_plot
 from mercer.estimators.gaussian.labels_report import labels_report
-from mercer.estimators.gaussian.labels_state import labels_from_state, labels_state
+from mercer.estimators.gaussian.labels_state import LABELS
 from mercer.estimators.gaussian.settings import LearningSettings
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
@@ -123,6 +123,7 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
     kernel_: Kernel
     log_marginal_likelihood_: float
     optimum_: Maximum | None
+    saved = LABELS
     _fit: LabelsFit
 
     def __init__(
@@ -226,14 +227,6 @@ class GaussianProcessClassifier(ScoreMixin, ClassifierMixin, KernelEstimator):
         self.n_iter_ = 1 if fit.optimum is None else max(1, len(fit.optimum.history))
         self.X_fit_ = seen.rows_given_back(posterior.data.to(seen.device).X)
         return self
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return labels_state(self, self._fit)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, fit = labels_from_state(cls, meta, arrays)
-        return model._keep(fit, warn=False)
 
 
 def _given_back(values: Tensor, X: Rows) -> Any:

@@ -37,7 +37,7 @@ from mercer.estimators.gaussian.plot import components_plot, process_plot
 from mercer.estimators.gaussian.prior import prior_for_samples, prior_functions
 from mercer.estimators.gaussian.report import process_report
 from mercer.estimators.gaussian.settings import ProcessSettings
-from mercer.estimators.gaussian.state import process_from_state, process_state
+from mercer.estimators.gaussian.state import PROCESS
 from mercer.estimators.gaussian.streamed import fit_source, mean_and_std_of
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
@@ -161,6 +161,7 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
     (True, True)
     """
 
+    saved = PROCESS
     own_rules: ClassVar[Rules] = {"method": one_of("auto", *METHODS)}
     kernel_: Kernel
     noise_: Any
@@ -493,14 +494,6 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         self.target_scale_ = fit.plan.target_scale.cpu().numpy()
         self.X_fit_ = seen.rows_given_back(posterior.data.to(seen.device).X)
         return self
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return process_state(self, self._fit)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, fit = process_from_state(cls, meta, arrays)
-        return model._keep(fit, warn=False)
 
 
 def _check_flags(**flags: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +21,9 @@ from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.samples import check_features, checked_rows
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.rfm.fit import RFMFit
-from mercer.estimators.rfm.report import column_names, machine_report
+from mercer.estimators.rfm.report import account_of, column_names, machine_report
 from mercer.estimators.rfm.settings import MATRICES, candidates
+from mercer.estimators.rfm.state import MACHINE
 from mercer.kernels import Kernel
 from mercer.kernels.names import KernelLike
 from mercer.plots.features import column_weights, gradient_matrix, rounds_path
@@ -31,6 +33,7 @@ from mercer.solvers.registry import solver_asked_for
 class FeatureMachine(ScoreMixin, KernelEstimator):
     """A recursive feature machine: parameters, attributes and pictures."""
 
+    saved = MACHINE
     own_rules: ClassVar[Rules] = {
         "alpha": Rule(
             lambda value: isinstance(value, str) or is_number(value),
@@ -132,3 +135,7 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
     def _given(self, values: Tensor) -> Any:
         like = torch.empty(0) if self._fit.seen.torch_in else None
         return restore(values, like)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """With what the report says of rows that the file does not have."""
+        return self.saved.state(self, replace(self._fit, told=account_of(self._fit, self._names())))

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
-from torch import Tensor
 
 from mercer.core.arrays import restore
 from mercer.core.errors import InputError
@@ -21,7 +20,6 @@ from mercer.estimators.common.samples import checked_sample
 from mercer.estimators.rfm.base import FeatureMachine
 from mercer.estimators.rfm.fit import RFMFit, codes_of, fit_rows
 from mercer.estimators.rfm.settings import RFMSettings
-from mercer.estimators.rfm.state import machine_from_state, machine_state
 from mercer.files.persistence import register
 from mercer.kernels.names import KernelLike
 
@@ -134,14 +132,6 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
         assert fit.classes is not None
         self.classes_, self.accuracy_ = fit.classes, fit.accuracy
         return self
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return machine_state(self, self._fit)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, fit = machine_from_state(cls, meta, arrays)
-        return model._keep(fit, warn=False)
 
 
 def _signed(sample: Sample, classes: int) -> Sample:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from torch import Tensor
 
 from mercer.core.arrays import restore
 from mercer.data.given import Rows, Targets, Weights
@@ -15,7 +14,6 @@ from mercer.estimators.common.samples import checked_sample, checked_source, sam
 from mercer.estimators.rfm.base import FeatureMachine
 from mercer.estimators.rfm.fit import RFMFit, fit_rows, fit_source
 from mercer.estimators.rfm.settings import RFMSettings
-from mercer.estimators.rfm.state import machine_from_state, machine_state
 from mercer.files.persistence import register
 
 SAMPLED = 20_000
@@ -99,11 +97,3 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
         error = fit.error.cpu().numpy()
         self.error_ = float(error[0]) if fit.seen.one_target else error
         return self
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return machine_state(self, self._fit)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, fit = machine_from_state(cls, meta, arrays)
-        return model._keep(fit, warn=False)

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
@@ -64,7 +63,7 @@ from mercer.estimators.ridge.plot import ridge_plot
 from mercer.estimators.ridge.primal import dual_coefficients
 from mercer.estimators.ridge.report import ridge_report
 from mercer.estimators.ridge.settings import FIXED, TOL, RidgeSettings
-from mercer.estimators.ridge.state import ridge_from_state, ridge_state
+from mercer.estimators.ridge.state import RIDGE
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction
 from mercer.functions.sums import FeatureSum
@@ -157,6 +156,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
     1.0
     """
 
+    saved = RIDGE
     own_rules: ClassVar[Rules] = {"solver": Reader(solver_asked_for)}
     kernel_: Kernel
     _fit: RidgeFit
@@ -447,14 +447,6 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         else:
             self.dual_coef_, self.X_fit_ = coef, seen.rows_given_back(function.centres)
         return self
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return ridge_state(self, self._fit)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, fit = ridge_from_state(cls, meta, arrays)
-        return model._keep(fit, warn=False)
 
 
 def _check_continued(begun: RidgeFit, settings: RidgeSettings) -> None:

@@ -1,8 +1,8 @@
-"""TabularEstimator as plain data and arrays, for model files."""
+"""What is saved of TabularEstimator, and how it is made again."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -10,10 +10,10 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
 from mercer.estimators.common.base import KernelEstimator
-from mercer.estimators.common.state import checked_params, nothing_left, read_params
+from mercer.estimators.common.saved_parameters import checked_params, read_params
 from mercer.estimators.tabular.encoder import KINDS, TableEncoder
 from mercer.estimators.tabular.treatments import Category, LeftOut, Moment, Number
-from mercer.files.kinds import ANY_TABLE, TEXT, TEXTS, Pairs, Several, Table, of_dataclass, one_of, optional, whole
+from mercer.files.kinds import ANY_TABLE, TEXT, TEXTS, Kind, Pairs, Record, Several, Table, one_of, optional, whole
 from mercer.files.persistence import class_named, rebuilt, state_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,29 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="TabularEstimator")
 
-TREATMENTS: dict[str, Any] = {cls.kind: cls for cls in (Number, Category, Moment, LeftOut)}
+
+RECORDS = {cls.kind: Record(cls) for cls in (Number, Category, Moment, LeftOut)}
+
+
+class Treated(Kind):
+    """What becomes of a column: a dataclass by its kind, with its fields."""
+
+    words = "a treatment of a column"
+
+    def read(self, value: Any, where: str) -> Any:
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if not isinstance(kind, str) or kind not in RECORDS:
+            raise ModelFileError(f"{where} has no kind that is known")
+        found = RECORDS[kind].read({name: entry for name, entry in value.items() if name != "kind"}, where)
+        if any(getattr(found, f.name) <= 0 for f in fields(found) if f.name == "spread"):
+            raise ModelFileError(f"{where}.spread must be positive")
+        if isinstance(found, Category) and (not found.levels or len(found.shares) != len(found.states)):
+            raise ModelFileError(f"{where} needs levels, and a share for each state")
+        return found
+
+    def plain(self, value: Any) -> Any:
+        return {"kind": value.kind} | RECORDS[value.kind].plain(value)
+
 
 TABULAR = Table(
     {
@@ -31,7 +53,7 @@ TABULAR = Table(
         "columns": optional(Pairs(TEXT, one_of(*KINDS))),
         "max_levels": whole(1),
         "rare": whole(1),
-        "treatments": Several(ANY_TABLE, 1),
+        "treatments": Several(Treated(), 1),
         "names": optional(TEXTS),
     }
 )
@@ -44,54 +66,35 @@ def tabular_state(model: TabularEstimator) -> tuple[dict[str, Any], dict[str, An
         raise InputError(f"A {type(inner).__name__} does not fit a model file. Use pickle instead.")
     meta, arrays = state_of(inner)
     names = getattr(model, "feature_names_in_", None)
-    return {
+    values = {
         "class": type(inner).__name__,
         "params": checked_params(model.inner),
         "inner": meta,
-        "columns": None if model.columns is None else [[name, kind] for name, kind in model.columns.items()],
+        "columns": model.columns,
         "max_levels": int(model.max_levels),
         "rare": int(model.rare),
-        "treatments": [{"kind": t.kind} | _plain(t) for t in model.encoder_.treatments],
-        "names": None if names is None else list(names),
-    }, arrays
+        "treatments": model.encoder_.treatments,
+        "names": names,
+    }
+    return TABULAR.plain(values), arrays
 
 
 def tabular_from_state(cls: type[T], meta: dict[str, Any], arrays: dict[str, Tensor]) -> T:
     """The model that `tabular_state` described."""
-    TABULAR.check(meta, "meta")
-    kind = class_named(meta["class"])
+    found = TABULAR.read(meta, "meta")
+    kind = class_named(found["class"])
     if not issubclass(kind, KernelEstimator):
-        raise ModelFileError(f"meta.class is {meta['class']!r:.60}, expected an estimator")
-    inner: Any = rebuilt(kind, meta["inner"], dict(arrays))
-    columns = None if meta["columns"] is None else dict(meta["columns"])
-    model = cls(read_params(kind, meta["params"]), columns=columns, max_levels=meta["max_levels"], rare=meta["rare"])
-    encoder = TableEncoder(tuple(_treatment(entry, i) for i, entry in enumerate(meta["treatments"])))
+        raise ModelFileError(f"meta.class is {found['class']!r:.60}, expected an estimator")
+    inner: Any = rebuilt(kind, found["inner"], dict(arrays))
+    options = {name: found[name] for name in ("columns", "max_levels", "rare")}
+    model = cls(read_params(kind, found["params"]), **options)
+    encoder = TableEncoder(tuple(found["treatments"]))
     if inner.n_features_in_ != len(encoder.columns):
         raise ModelFileError(f"the columns make {len(encoder.columns)} features, the estimator has others")
-    names = meta["names"]
-    seen = [t.name for t in encoder.treatments]
+    names, seen = found["names"], [t.name for t in encoder.treatments]
     if len(set(seen)) < len(seen) or (names is not None and names != seen):
         raise ModelFileError("the names of the columns are not those of their treatments")
     model.encoder_, model.estimator_, model.n_features_in_ = encoder, inner, len(seen)
     if names is not None:
         model.feature_names_in_ = np.asarray(names, dtype=object)
-    nothing_left({}, cls.__name__)
     return model
-
-
-def _plain(treatment: Any) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(treatment).items()}
-
-
-def _treatment(entry: dict[str, Any], i: int) -> Any:
-    values = dict(entry)
-    cls = TREATMENTS.get(values.pop("kind", None))
-    if cls is None:
-        raise ModelFileError(f"treatments[{i}] has no kind that is known")
-    of_dataclass(cls).check(values, f"treatments[{i}]")
-    found = cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
-    if any(getattr(found, f.name, 1.0) <= 0 for f in fields(cls) if f.name == "spread"):
-        raise ModelFileError(f"treatments[{i}].spread must be positive")
-    if isinstance(found, Category) and (not found.levels or len(found.shares) != len(found.states)):
-        raise ModelFileError(f"treatments[{i}] needs levels, and a share for each state")
-    return found

@@ -44,7 +44,7 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
         check_is_fitted(self)
         return map_report(self.title, self._fit, getattr(self, "n_features_in_", None), feature_lines(self._fit))
 
-    def _keep(self, fit: Any) -> Self:
+    def _keep(self, fit: Any, *, warn: bool = True) -> Self:
         """Make a fit the state of the estimator."""
         self._fit, self.kernel_, self.features_ = fit, fit.kernel, fit.features
         return self

@@ -7,30 +7,40 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from mercer.core.arrays import as_points, checked_values, restore
 from mercer.core.report import Report
-from mercer.core.results import SolverReport
 from mercer.core.rules import Rules, one_of
 from mercer.data.given import Alpha, Axes, Budget, Device, Landmarks, Rows, Seed, Targets
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.samples import checked_inputs, checked_rows
-from mercer.estimators.common.state import float_array, nothing_left
+from mercer.estimators.common.state import Saved
 from mercer.estimators.transformers.base import MapTransformer
 from mercer.estimators.transformers.components import PCAFit, PCASettings, find_components, pca_concerns, pca_lines
 from mercer.estimators.transformers.pre_images import check_coordinates, check_pre_image
-from mercer.estimators.transformers.principal import PRINCIPAL, principal_state, read_principal
+from mercer.estimators.transformers.principal import PRINCIPAL, projection_of
 from mercer.estimators.transformers.report import map_report
-from mercer.estimators.transformers.state import begun, map_state
+from mercer.estimators.transformers.state import seen_of
 from mercer.features import PrincipalSubspace
 from mercer.features.residual import squared_residuals
+from mercer.files.fields import Array, Field
 from mercer.files.kinds import number
 from mercer.files.persistence import register
 from mercer.kernels.names import KernelLike
 from mercer.plots import coordinates
 from mercer.solvers.top_eigenpairs import EIGENSOLVERS
+
+
+def _restored(model: KernelPCA, found: Any) -> PCAFit:
+    settings = PCASettings.of(model.get_params(deep=False))
+    projection = projection_of(settings, found)
+    check_pre_image(settings.pre_image, projection.kernel)
+    parts = (projection, found.eigenvalues, None, float(found.total), found.mean_coef, found.report)
+    return PCAFit.of(settings, seen_of(found), PrincipalSubspace(*parts), found.note)
+
+
+FIELDS = {**PRINCIPAL, "total": Field(number(0)), "mean_coef": Array("m")}
 
 
 @register
@@ -104,6 +114,7 @@ class KernelPCA(MapTransformer):
     """
 
     title = "Kernel principal components"
+    saved = Saved(FIELDS, _restored)
     own_rules: ClassVar[Rules] = {"solver": one_of(*EIGENSOLVERS)}
 
     def __init__(
@@ -225,28 +236,12 @@ class KernelPCA(MapTransformer):
     def _found(self, X: Rows) -> PCAFit:
         settings = PCASettings.of(self.get_params(deep=False))
         fit = find_components(settings, checked_inputs(self, settings.kernel, X))
-        warn_if_not_converged("KernelPCA", fit.report)
         return fit
 
-    def _keep(self, fit: PCAFit) -> Self:
+    def _keep(self, fit: PCAFit, *, warn: bool = True) -> Self:
+        if warn:
+            warn_if_not_converged("KernelPCA", fit.report)
         self.eigenvalues_ = fit.seen.given_back(fit.eigenvalues)
         self.explained_variance_ratio_ = fit.seen.given_back(fit.shares)
         self.solver_report_, self.n_iter_ = fit.report, max(1, fit.report.iterations)
         return super()._keep(replace(fit, coordinates=None))
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        meta, arrays = principal_state(self._fit)
-        return map_state(self, self._fit, arrays | {"mean_coef": self._fit.mean_coef}, **meta, total=self._fit.total)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, seen, arrays = begun(cls, meta, arrays, PRINCIPAL | {"total": number(0)})
-        settings = PCASettings.of(model.get_params(deep=False))
-        projection, values = read_principal(settings, model, meta, arrays)
-        mean_coef = float_array(arrays, "mean_coef", (len(projection.points),))
-        check_pre_image(settings.pre_image, projection.kernel)
-        nothing_left(arrays, cls.__name__)
-        found = PrincipalSubspace(
-            projection, values, None, float(meta["total"]), mean_coef, SolverReport(**meta["report"])
-        )
-        return model._keep(PCAFit.of(settings, seen, found, meta["note"]))

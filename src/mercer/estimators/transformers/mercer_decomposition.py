@@ -6,12 +6,10 @@ import numbers
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.core.results import SolverReport
 from mercer.core.rules import Rules, one_of
 from mercer.data.given import Axes, Budget, Device, Rows, Seed, Targets
 from mercer.data.sample import Sample
@@ -19,18 +17,18 @@ from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.samples import checked_inputs, checked_rows
-from mercer.estimators.common.state import nothing_left
+from mercer.estimators.common.state import Saved
 from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.principal import (
     PRINCIPAL,
     PrincipalFit,
     PrincipalSettings,
     exact_subspace,
-    principal_state,
-    read_principal,
+    projection_of,
 )
 from mercer.estimators.transformers.report import Lines, map_report
-from mercer.estimators.transformers.state import begun, map_state
+from mercer.estimators.transformers.state import seen_of
+from mercer.files.fields import Field
 from mercer.files.kinds import number
 from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Kernel
@@ -45,6 +43,13 @@ def decompose(settings: PrincipalSettings, sample: Sample) -> PrincipalFit:
     found, n = exact_subspace(settings, kernel, sample, center=False).with_variance(), len(sample)
     values, total = found.values / n, found.total / n
     return PrincipalFit(sample.seen, kernel, found.projection, eigenvalues=values, total=total, report=found.report)
+
+
+def _restored(model: MercerDecomposition, found: Any) -> PrincipalFit:
+    projection = projection_of(PrincipalSettings.of(model.get_params(deep=False)), found)
+    values, total = found.eigenvalues, float(found.trace)
+    kernel, note = projection.kernel, found.note
+    return PrincipalFit(seen_of(found), kernel, projection, note, eigenvalues=values, total=total, report=found.report)
 
 
 @register
@@ -103,6 +108,7 @@ class MercerDecomposition(FeatureTransformer):
     """
 
     title = "Mercer decomposition"
+    saved = Saved({**PRINCIPAL, "trace": Field(number(0), at="total")}, _restored)
     own_rules: ClassVar[Rules] = {"solver": one_of(*EIGENSOLVERS)}
 
     def __init__(
@@ -133,7 +139,6 @@ class MercerDecomposition(FeatureTransformer):
         """Decompose the kernel on the rows of X; y is ignored."""
         settings = PrincipalSettings.of(self.get_params(deep=False))
         fit = decompose(settings, checked_inputs(self, settings.kernel, X))
-        warn_if_not_converged("MercerDecomposition", fit.report)
         return self._keep(fit)
 
     def eigenfunctions(self, X: Rows) -> Any:
@@ -169,23 +174,9 @@ class MercerDecomposition(FeatureTransformer):
         check_is_fitted(self)
         return spectrum(self._fit.eigenvalues.cpu().numpy(), total=self.trace_, ax=ax)
 
-    def _keep(self, fit: PrincipalFit) -> Self:
+    def _keep(self, fit: PrincipalFit, *, warn: bool = True) -> Self:
+        if warn:
+            warn_if_not_converged("MercerDecomposition", fit.report)
         self.eigenvalues_, self.trace_ = fit.seen.given_back(fit.eigenvalues), fit.total
         self.solver_report_, self.n_iter_ = fit.report, max(1, fit.report.iterations)
         return super()._keep(fit)
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        meta, arrays = principal_state(self._fit)
-        return map_state(self, self._fit, arrays, **meta, trace=self._fit.total)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, seen, arrays = begun(cls, meta, arrays, PRINCIPAL | {"trace": number(0)})
-        settings = PrincipalSettings.of(model.get_params(deep=False))
-        projection, values = read_principal(settings, model, meta, arrays)
-        nothing_left(arrays, cls.__name__)
-        report, total = SolverReport(**meta["report"]), float(meta["trace"])
-        fit = PrincipalFit(
-            seen, projection.kernel, projection, meta["note"], eigenvalues=values, total=total, report=report
-        )
-        return model._keep(fit)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.devices import choose_device, choose_dtype
@@ -18,12 +17,13 @@ from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.samples import checked_inputs
-from mercer.estimators.common.state import float_array, nothing_left, read_kernel, read_points
+from mercer.estimators.common.state import Saved
 from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.fit import MapFit
-from mercer.estimators.transformers.state import ROWS, begun, map_state, rows_state
+from mercer.estimators.transformers.state import MAP, rows, seen_of
 from mercer.features import NystromMap
 from mercer.features.draws import checked_size
+from mercer.files.fields import Array
 from mercer.files.persistence import register
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.names import KernelLike
@@ -67,6 +67,14 @@ def fit_nystrom(settings: NystromSettings, sample: Sample) -> MapFit[NystromMap]
     fewer = features.n_features < len(chosen)
     note = chosen.note + (f", {features.n_features} of them independent to rounding" if fewer else "")
     return MapFit(sample.seen, kernel, features, note)
+
+
+def _restored(model: NystromFeatures, found: Any) -> MapFit[NystromMap]:
+    if not found.basis.shape[1]:
+        raise ModelFileError("array 'basis' has no columns")
+    seen, settings = seen_of(found), NystromSettings.of(model.get_params(deep=False))
+    place = settings.place(found.rows, seen.torch_in)
+    return MapFit(seen, found.kernel, NystromMap(found.kernel, found.rows, found.basis, **place), found.note)
 
 
 @register
@@ -121,6 +129,7 @@ class NystromFeatures(FeatureTransformer):
     """
 
     title = "Nyström features"
+    saved = Saved({**MAP, **rows("features.landmarks"), "basis": Array("m q", at="features.basis")}, _restored)
 
     def __init__(
         self,
@@ -152,20 +161,3 @@ class NystromFeatures(FeatureTransformer):
         """The landmarks, as an array or a list of objects."""
         check_is_fitted(self)
         return self._fit.seen.rows_given_back(self._fit.features.landmarks)
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        features = self._fit.features
-        meta, arrays = rows_state(features.landmarks, self._fit.seen)
-        return map_state(self, self._fit, {"basis": features.basis} | arrays, **meta)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, seen, arrays = begun(cls, meta, arrays, ROWS)
-        points = read_points(meta, arrays)
-        kernel = read_kernel(model, meta, points)
-        basis = float_array(arrays, "basis", (len(points), None))
-        if not basis.shape[1]:
-            raise ModelFileError("array 'basis' has no columns")
-        nothing_left(arrays, cls.__name__)
-        place = NystromSettings.of(model.get_params(deep=False)).place(points, seen.torch_in)
-        return model._keep(MapFit(seen, kernel, NystromMap(kernel, points, basis, **place), meta["note"]))

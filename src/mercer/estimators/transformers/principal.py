@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import torch
@@ -16,19 +16,16 @@ from mercer.core.memory import budget_beside
 from mercer.core.results import SolverReport
 from mercer.core.seeding import as_seed
 from mercer.data.sample import Sample
-from mercer.estimators.common.base import KernelEstimator
-from mercer.estimators.common.state import REPORT, float_array, read_kernel, read_points
+from mercer.estimators.common.state import REPORT
 from mercer.estimators.transformers.fit import MapFit
-from mercer.estimators.transformers.state import ROWS, rows_state
+from mercer.estimators.transformers.state import MAP, rows
 from mercer.features import KernelProjection, PrincipalSubspace, principal_subspace
 from mercer.features.principal import Powers
-from mercer.files.kinds import Kind
+from mercer.files.fields import Array, Field, Fields
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.explicit import ExplicitFeatures
 
 COPY = "a copy of the rows, which the model keeps,"
-
-PRINCIPAL: dict[str, Kind] = ROWS | {"report": REPORT}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,37 +91,42 @@ def exact_subspace(settings: PrincipalSettings, kernel: Kernel, sample: Sample, 
     )
 
 
-def principal_state(fit: PrincipalFit) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What `read_principal` reads."""
-    projection = fit.features
-    meta, arrays = rows_state(projection.points, fit.seen)
-    arrays |= {"coef": projection.coef, "shift": projection.shift, "eigenvalues": fit.eigenvalues}
-    if projection.features is not None and projection.directions is not None:
-        V, origin = projection.directions, projection.features.shift
-        arrays |= {"directions": V, "origin": V.new_zeros(len(V)) if origin is None else origin}
-    return meta | {"report": asdict(fit.report)}, arrays
+def _origin(fit: PrincipalFit) -> Tensor | None:
+    """The mean of the rows in the features of the kernel, where directions are there."""
+    features, directions = fit.features.features, fit.features.directions
+    if features is None or directions is None:
+        return None
+    return directions.new_zeros(len(directions)) if features.shift is None else features.shift
 
 
-def read_principal(
-    settings: PrincipalSettings, model: KernelEstimator, meta: dict[str, Any], arrays: dict[str, Tensor]
-) -> tuple[KernelProjection, Tensor]:
-    """The projection and the eigenvalues."""
-    points = read_points(meta, arrays)
-    kernel = read_kernel(model, meta, points)
-    coef = float_array(arrays, "coef", (len(points), None))
-    q = coef.shape[1]
-    if not q:
+PRINCIPAL: Fields = {
+    **MAP,
+    **rows(at="features.points"),
+    "report": Field(REPORT),
+    "coef": Array("m q", at="features.coef"),
+    "shift": Array("q", at="features.shift"),
+    "eigenvalues": Array("q", least=0.0),
+    "directions": Array("p q", at="features.directions", may_lack=True),
+    "origin": Array("p", at=_origin, may_lack=True),
+}
+"""What is saved of both; q is the number of components, p that of the kernel's features."""
+
+
+def projection_of(settings: PrincipalSettings, found: Any) -> KernelProjection:
+    """The map of a file."""
+    if not found.coef.shape[1]:
         raise ModelFileError("array 'coef' has no columns")
-    device, shift = settings.device_for(points, meta["torch_in"]), float_array(arrays, "shift", (q,))
-    known = _in_features(kernel, points, q, arrays) if "directions" in arrays else {}
-    projection = KernelProjection(kernel, points, coef, shift, device, settings.memory_budget, **known)
-    return projection, float_array(arrays, "eigenvalues", (q,), least=0.0)
+    if (found.directions is None) != (found.origin is None):
+        raise ModelFileError("the arrays 'directions' and 'origin' go together")
+    device, kernel, rows = settings.device_for(found.rows, found.torch_in), found.kernel, found.rows
+    known = {} if found.origin is None else _in_features(kernel, rows, found.directions, found.origin)
+    return KernelProjection(kernel, rows, found.coef, found.shift, device, settings.memory_budget, **known)
 
 
-def _in_features(kernel: Kernel, points: Points, q: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
+def _in_features(kernel: Kernel, points: Points, directions: Tensor, origin: Tensor) -> dict[str, Any]:
     """The directions in the features of the kernel, and these."""
-    V = float_array(arrays, "directions", (None, q))
-    origin, features = float_array(arrays, "origin", (len(V),)), ExplicitFeatures.of(kernel, points, len(V))
-    if features is None or features.n_features != len(V):
-        raise ModelFileError(f"the kernel {kernel!r:.60} does not have {len(V)} features")
-    return {"features": replace(features, shift=origin), "directions": V}
+    p = len(directions)
+    features = ExplicitFeatures.of(kernel, points, p)
+    if features is None or features.n_features != p:
+        raise ModelFileError(f"the kernel {kernel!r:.60} does not have {p} features")
+    return {"features": replace(features, shift=origin), "directions": directions}

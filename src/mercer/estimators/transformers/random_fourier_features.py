@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from torch import Tensor
-
-from mercer.core.errors import InputError, ModelFileError
+from mercer.core.errors import InputError
 from mercer.core.rules import Rules, one_of
 from mercer.core.seeding import as_seed
 from mercer.data.given import Rows, Seed, Targets
@@ -16,10 +14,10 @@ from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.samples import checked_inputs
-from mercer.estimators.common.state import nothing_left, read_kernel
+from mercer.estimators.common.state import FOURIER, Saved, random_features
 from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.fit import MapFit
-from mercer.estimators.transformers.state import begun, map_state
+from mercer.estimators.transformers.state import MAP, seen_of
 from mercer.features.draws import check_draw, checked_size
 from mercer.files.persistence import register
 from mercer.functions.fourier import METHODS, FourierFeatures
@@ -60,6 +58,10 @@ def fit_fourier(settings: FourierSettings, sample: Sample) -> MapFit[FourierFeat
     except NoSpectralMeasureError as error:
         raise InputError(f"{error.reason} Use NystromFeatures, which takes every kernel.") from None
     return MapFit(sample.seen, kernel, features, WORDS[settings.method])
+
+
+def _restored(model: RandomFourierFeatures, found: Any) -> MapFit[FourierFeatures]:
+    return MapFit(seen_of(found), found.kernel, random_features(found), found.note)
 
 
 @register
@@ -110,6 +112,7 @@ class RandomFourierFeatures(FeatureTransformer):
     """
 
     title = "Random Fourier features"
+    saved = Saved({**MAP, **FOURIER}, _restored)
     own_rules: ClassVar[Rules] = {"method": one_of(*METHODS)}
 
     def __init__(
@@ -130,16 +133,3 @@ class RandomFourierFeatures(FeatureTransformer):
         """Draw the features for rows like those of X; y is ignored."""
         settings = FourierSettings.of(self.get_params(deep=False))
         return self._keep(fit_fourier(settings, checked_inputs(self, settings.kernel, X)))
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return map_state(self, self._fit, self._fit.features.to_arrays())
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, seen, arrays = begun(cls, meta, arrays, {})
-        features = FourierFeatures.from_arrays(arrays)
-        if features.frequencies.shape[1] != model.n_features_in_:
-            found = features.frequencies.shape[1]
-            raise ModelFileError(f"frequencies have {found} columns, expected {model.n_features_in_}")
-        nothing_left(arrays, cls.__name__)
-        return model._keep(MapFit(seen, read_kernel(model, meta), features, meta["note"]))

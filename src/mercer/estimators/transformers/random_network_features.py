@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from torch import Tensor
-
 from mercer.core.seeding import as_seed
 from mercer.data.given import Rows, Seed, Targets
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.samples import checked_inputs
-from mercer.estimators.common.state import float_array, nothing_left
+from mercer.estimators.common.state import Saved
 from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.fit import MapFit
-from mercer.estimators.transformers.state import begun, map_state
+from mercer.estimators.transformers.state import MAP, seen_of
 from mercer.features import NetworkMap
 from mercer.features.draws import check_draw, checked_size
 from mercer.features.network import activation_function
+from mercer.files.fields import Array, Field
+from mercer.files.kinds import one_of
 from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Gaussian, WideLayer
 
@@ -66,6 +66,19 @@ def _name(activation: Any) -> str:
     return activation if isinstance(activation, str) else getattr(activation, "__name__", repr(activation))
 
 
+def _restored(model: RandomNetworkFeatures, found: Any) -> MapFit[NetworkMap]:
+    settings = NetworkSettings.of(model.get_params(deep=False))
+    return _fit_of(settings, seen_of(found), NetworkMap(found.weights, found.biases, settings.activation), found.note)
+
+
+FIELDS = {
+    **MAP,
+    "kernel": Field(one_of(None), at=lambda fit: None),  # it is made of the features
+    "weights": Array("p d", at="features.weights"),
+    "biases": Array("p", at="features.biases"),
+}
+
+
 @register
 class RandomNetworkFeatures(FeatureTransformer):
     r"""The hidden layer of a network with k random units,
@@ -110,6 +123,7 @@ class RandomNetworkFeatures(FeatureTransformer):
     """
 
     title = "Random network features"
+    saved = Saved(FIELDS, _restored)
     leading = ("n_components", "activation")
 
     def __init__(
@@ -135,16 +149,3 @@ class RandomNetworkFeatures(FeatureTransformer):
 
     def _domain(self) -> str:
         return ANY_KERNEL.domain
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        features = self._fit.features
-        return map_state(self, self._fit, {"weights": features.weights, "biases": features.biases})
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, seen, arrays = begun(cls, meta, arrays, {})
-        settings = NetworkSettings.of(model.get_params(deep=False))
-        W = float_array(arrays, "weights", (None, model.n_features_in_))
-        features = NetworkMap(W, float_array(arrays, "biases", (len(W),)), settings.activation)
-        nothing_left(arrays, cls.__name__)
-        return model._keep(_fit_of(settings, seen, features, meta["note"]))

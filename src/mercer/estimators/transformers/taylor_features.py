@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
 
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.rules import Reader, Rules, is_number
@@ -16,11 +15,12 @@ from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.samples import checked_inputs
-from mercer.estimators.common.state import float_array, nothing_left, read_kernel
+from mercer.estimators.common.state import Saved
 from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.fit import MapFit
-from mercer.estimators.transformers.state import begun, map_state
+from mercer.estimators.transformers.state import MAP, seen_of
 from mercer.features import TaylorMap
+from mercer.files.fields import Array, Field
 from mercer.files.kinds import whole
 from mercer.files.persistence import register
 from mercer.kernels import Gaussian, as_kernel
@@ -68,6 +68,21 @@ def fit_taylor(settings: TaylorSettings, sample: Sample) -> MapFit[TaylorMap]:
     return MapFit(sample.seen, kernel, features, f"monomials up to degree {degree}")
 
 
+def _restored(model: TaylorFeatures, found: Any) -> MapFit[TaylorMap]:
+    features = TaylorMap(found.scale, found.centre, found.degree)
+    if features.n_features > MOST_FEATURES or not bool((features.scale > 0).all()):
+        raise ModelFileError(f"degree={found.degree} and the length scales make no Taylor features.")
+    return MapFit(seen_of(found), found.kernel, features, found.note)
+
+
+FIELDS = {
+    **MAP,
+    "degree": Field(whole(), at="features.degree"),
+    "scale": Array("d", at="features.scale"),
+    "centre": Array("d", at="features.centre"),
+}
+
+
 @register
 class TaylorFeatures(FeatureTransformer):
     r"""The Taylor series of the Gaussian kernel: monomials times a bell curve. With u = (x - centre) / length_scale,
@@ -110,6 +125,7 @@ class TaylorFeatures(FeatureTransformer):
     """
 
     title = "Taylor features"
+    saved = Saved(FIELDS, _restored)
     own_rules: ClassVar[Rules] = {"kernel": Reader(as_gaussian)}
     leading = ("degree", "kernel")
 
@@ -123,18 +139,3 @@ class TaylorFeatures(FeatureTransformer):
         """Expand the kernel about the mean of the rows of X; y is ignored."""
         settings = TaylorSettings.of(self.get_params(deep=False))
         return self._keep(fit_taylor(settings, checked_inputs(self, settings.kernel, X)))
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        features = self._fit.features
-        arrays = {"scale": features.scale, "centre": features.centre}
-        return map_state(self, self._fit, arrays, degree=features.degree)
-
-    @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, seen, arrays = begun(cls, meta, arrays, {"degree": whole()})
-        shape, degree = (model.n_features_in_,), meta["degree"]
-        features = TaylorMap(float_array(arrays, "scale", shape), float_array(arrays, "centre", shape), degree)
-        if features.n_features > MOST_FEATURES or not bool((features.scale > 0).all()):
-            raise ModelFileError(f"degree={degree} and the length scales make no Taylor features.")
-        nothing_left(arrays, cls.__name__)
-        return model._keep(MapFit(seen, read_kernel(model, meta), features, meta["note"]))
