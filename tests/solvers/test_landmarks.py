@@ -7,8 +7,9 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
+from mercer.data.equal import distinct_rows
 from mercer.kernels import Callable, Gaussian, Kernel, Laplace, Linear, Polynomial, Spectrum, WhiteNoise
-from mercer.solvers.landmarks import check_landmarks, choose_landmarks, distinct_rows
+from mercer.solvers.landmarks import check_landmarks, choose_landmarks
 from mercer.solvers.leverage import leverage_sample
 from mercer.testing.solvers import MatrixSystem
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.equal import Kinds
 
 CPU = torch.device("cpu")
 
@@ -75,6 +76,11 @@ class Sample:
         total = float(n) if self.weights is None else float(self.weights.sum())
         dtype, device = (values.dtype, values.device) if self.rows.is_tensor else (None, torch.device("cpu"))
         return Seen(n, self.targets.shape[1], total, self.one_target, self.torch_in, dtype, device)
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """Which rows are equal."""
+        return Kinds.of(self.rows)
 
     @property
     def n_positive(self) -> int:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import Tensor
 
 from mercer.core.arrays import Points, promote
 from mercer.core.errors import InputError, InputTypeError
@@ -28,31 +25,3 @@ def check_alike(a: Points, b: Points) -> None:
         raise InputError(f"X has {b.values.shape[1]} columns but the function takes {a.values.shape[1]}.")
     if a.names and b.names and a.names != b.names:
         raise InputError(f"X has the columns {list(b.names)} but the function takes {list(a.names)}.")
-
-
-def distinct(points: Points) -> tuple[Tensor, Tensor]:
-    """(first, group): the places where each distinct row appears first, and for each row the number of its group."""
-    if points.is_tensor:
-        _, inverse = torch.unique(points.values.detach(), dim=0, return_inverse=True)
-        keys = inverse.tolist()
-    else:
-        keys = [_key(value) for value in points.values]
-    groups: dict[Any, int] = {}
-    first: list[int] = []
-    group: list[int] = []
-    for place, key in enumerate(keys):
-        if key not in groups:
-            groups[key] = len(groups)
-            first.append(place)
-        group.append(groups[key])
-    device = points.values.device if points.is_tensor else None
-    return torch.tensor(first, device=device), torch.tensor(group, device=device)
-
-
-def _key(value: Any) -> Any:
-    """What equal objects share; objects that cannot be hashed equal only themselves."""
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return (type(value), value)

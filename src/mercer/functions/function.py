@@ -13,11 +13,12 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, checked_values, promote, restore
 from mercer.core.errors import InputError, InputTypeError, NotPositiveDefiniteError
+from mercer.data.equal import Kinds
 from mercer.files.fields import Array, Field, Fields, Rows, read, written
 from mercer.files.kinds import ANY_TABLE, FLAG, TEXTS, Made, optional
 from mercer.files.persistence import register, save
 from mercer.formula.maths import sqrt
-from mercer.functions.centres import check_alike, distinct, joined
+from mercer.functions.centres import check_alike, joined
 from mercer.functions.inclusion import norm_kernel
 from mercer.functions.products import gradients, times
 from mercer.kernels import Kernel
@@ -183,11 +184,10 @@ class RKHSFunction:
         """
         if self._ready_gram:
             return self
-        first, group = distinct(self._centres)
-        if len(first) == self.n_centres:
+        kinds = Kinds.of(self._centres).as_they_come()
+        if len(kinds) == self.n_centres:
             return self
-        sums = self._weights.new_zeros(len(first), self.n_outputs).index_add(0, group, self._weights)
-        return self._with(self._centres.take(first), sums)
+        return self._with(self._centres.take(kinds.first), kinds.sums(self._weights))
 
     # Geometry
 

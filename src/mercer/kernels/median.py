@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, Warp, check_finite
 from mercer.core.errors import InputError
+from mercer.data.equal import Kinds
 from mercer.kernels.base import Kernel
 from mercer.kernels.dials import LARGEST, MAX_ROWS, NEVER_COUNTS
 from mercer.kernels.pair import vectors
@@ -94,9 +95,8 @@ def _distinct(points: Points, weights: Tensor) -> tuple[Points, Tensor]:
     rows, weights = rows[weights > 0], weights[weights > 0]
     if len(rows) == 0:
         raise InputError("X has no rows of positive weight, so that no median distance exists.")
-    distinct, place = torch.unique(rows, dim=0, return_inverse=True)
-    summed = torch.zeros(len(distinct), dtype=torch.float64).index_add_(0, place, weights)
-    return Points(distinct, points.names), summed
+    kinds = Kinds.of(rows)
+    return Points(rows[kinds.first], points.names), kinds.sums(weights)
 
 
 def _weights(sample_weight: Any, n: int) -> Tensor:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
+from mercer.data.equal import Kinds
 from mercer.processes.dials import SELDOM
 from mercer.processes.observations import Observations
-from mercer.solvers.landmarks import row_keys
 
 
 def without_copies(data: Observations) -> Observations:
@@ -19,6 +18,7 @@ def without_copies(data: Observations) -> Observations:
     coincidences: all are kept, and so are the rows of any point with different values. The data themselves are given
     back where there are no copies.
 
+    >>> from mercer.core.arrays import Points
     >>> X = Points(torch.tensor([[0.0], [1.0], [2.0], [0.0]]))
     >>> without_copies(Observations(X, torch.tensor([[0.31], [0.85], [0.4], [0.31]]))).Y.flatten()
     tensor([0.3100, 0.8500, 0.4000])
@@ -40,6 +40,7 @@ def rows_but_copies(data: Observations) -> Tensor | None:
 def copied(data: Observations) -> Tensor:
     """Which rows (n,) have a copy among the others.
 
+    >>> from mercer.core.arrays import Points
     >>> X = Points(torch.tensor([[0.0], [1.0], [2.0], [0.0]]))
     >>> copied(Observations(X, torch.tensor([[0.31], [0.85], [0.4], [0.31]])))
     tensor([ True, False, False,  True])
@@ -56,15 +57,13 @@ def _records(data: Observations) -> tuple[Tensor, Tensor, Tensor] | None:
     n = len(data)
     if data.square or n < 2:
         return None
-    points = row_keys(data.X)
-    if data.noise is not None:
-        points = _kinds(points, row_keys(Points(data.noise.unsqueeze(1))))
-    point, first = _groups(points)
+    X = (data.X,) if data.noise is None else (data.X, data.noise)
+    points = Kinds.of(*X)
+    point, first = points.group, points.first
     if len(first) == n:
         return None
-    values = row_keys(Points(data.Y))
-    agreeing = _equal_pairs(_kinds(points, values))
-    repeated = _equal_pairs(points)
+    values = Kinds.of(data.Y).group
+    agreeing, repeated = _equal_pairs(Kinds.of(*X, data.Y).group), _equal_pairs(point)
     here = 1 - agreeing / repeated
     elsewhere = 1 - _equal_pairs(values[first]) / max(1, len(first) * (len(first) - 1))
     if not here < SELDOM * elsewhere:
@@ -74,20 +73,7 @@ def _records(data: Observations) -> tuple[Tensor, Tensor, Tensor] | None:
     return point, first, differs
 
 
-def _groups(keys: Tensor) -> tuple[Tensor, Tensor]:
-    """For each key the number of its group, and the place of the first key of each group."""
-    kinds, group = keys.unique(return_inverse=True)
-    first = torch.full((len(kinds),), len(keys)).scatter_reduce_(0, group, torch.arange(len(keys)), "amin")
-    return group, first
-
-
-def _kinds(a: Tensor, b: Tensor) -> Tensor:
-    """One number for each pair of keys, equal where the pairs are."""
-    result: Tensor = torch.stack([a, b], dim=1).unique(dim=0, return_inverse=True)[1]
-    return result
-
-
-def _equal_pairs(keys: Tensor) -> float:
-    """Ordered pairs of different places with the same key."""
-    counts = keys.unique(return_counts=True)[1].double()
+def _equal_pairs(groups: Tensor) -> float:
+    """Ordered pairs of different places in the same group."""
+    counts = groups.unique(return_counts=True)[1].double()
     return float((counts * (counts - 1)).sum())

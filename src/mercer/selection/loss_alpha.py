@@ -11,12 +11,12 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.data.equal import Kinds, mixed_keys
 from mercer.losses import Multinomial, PiecewiseLinear
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.approximate_loo import approximate_loo
 from mercer.selection.smoothed import loss_of_left_out
 from mercer.solvers.few_span import FewSpan
-from mercer.solvers.landmarks import row_keys
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Known, Objective
@@ -34,7 +34,7 @@ RISES = 3
 
 def some_of(X: Points, y: Tensor, most: int) -> Tensor:
     """The places of some rows, about `most` different ones with all that equal them, in all parts of y alike."""
-    distinct = len(row_keys(X).unique())
+    distinct = len(Kinds.of(X))
     return (fold_numbers(X, y, folds=-(-distinct // max(most, 1))) == 0).nonzero().squeeze(1)
 
 
@@ -61,7 +61,7 @@ def fold_numbers(X: Points, y: Tensor, weights: Tensor | None = None, folds: int
     >>> fold_numbers(Points(torch.tensor([[1.0], [2.0], [1.0]])), torch.zeros(3), folds=2).unique()
     tensor([0, 1])
     """
-    keys = row_keys(X)
+    keys = mixed_keys(X)
     labels = y.reshape(len(y), -1)[:, 0].cpu().unique(return_inverse=True)[1]
     pairs, group = torch.unique(torch.stack([labels, keys], dim=1), dim=0, return_inverse=True)
     return (torch.arange(len(pairs)) % folds)[group]

@@ -13,6 +13,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import resolve_budget
 from mercer.core.seeding import generator_from
+from mercer.data.equal import distinct_rows
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators import Weighted, gram
@@ -112,47 +113,6 @@ def check_landmarks(how: Any, n_landmarks: Any = None) -> int | None:
     if m is not None and m != len(how):
         raise InputError(f"n_landmarks={m} but {len(how)} landmarks are given as points: leave n_landmarks out.")
     return len(how)
-
-
-def distinct_rows(X: Points, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """The place of one row of each kind that has weight, in an order that their content decides, and their weights.
-
-    >>> distinct_rows(Points(torch.tensor([[1.0], [2.0], [1.0]])))[1].sort().values
-    tensor([1., 2.], dtype=torch.float64)
-    """
-    n = len(X)
-    weight = torch.ones(n, dtype=torch.float64) if weights is None else weights.detach().cpu().to(torch.float64)
-    used = torch.arange(n) if weights is None else (weight > 0).nonzero().squeeze(1)
-    key = row_keys(X if weights is None else X.take(used))
-    kinds, inverse = key.unique(return_inverse=True)
-    total = torch.zeros(len(kinds), dtype=torch.float64).index_add_(0, inverse, weight[used])
-    first = torch.full((len(kinds),), n).scatter_reduce_(0, inverse, used, "amin")
-    return first, total
-
-
-def row_keys(X: Points) -> Tensor:
-    """One integer per row, of its values' ranks among those of the sample; distinct rows share one with probability
-    1e-19. Neither the order nor repetitions of rows nor the units of columns change it.
-    """
-    if not X.is_tensor:
-        kinds: dict[Any, int] = {}
-        try:
-            return torch.tensor([kinds.setdefault(item, len(kinds)) for item in X.values], dtype=torch.long)
-        except TypeError:
-            return torch.arange(len(X))
-    key = torch.zeros(len(X), dtype=torch.int64)
-    for column in X.values.detach().cpu().numpy().T:
-        ranks = np.searchsorted(np.unique(column), column)
-        key = _mixed(key ^ torch.from_numpy(ranks))
-    return key
-
-
-def _mixed(key: Tensor) -> Tensor:
-    """A bijection of 64-bit integers that spreads every bit; Steele, Lea and Flood, 2014."""
-    key = key + -0x61C8864680B583EB
-    key = (key ^ ((key >> 30) & (2**34 - 1))) * -0x40A7B892E31B1A47
-    key = (key ^ ((key >> 27) & (2**37 - 1))) * -0x6B2FB644ECCEEE15
-    return key ^ ((key >> 31) & (2**33 - 1))
 
 
 def _refuse_noise(kernel: Kernel, X: Points) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.data.equal import Kinds
 from mercer.data.sample import Sample
 from mercer.estimators.common import concerns
 from mercer.estimators.common.linear import linear_left_out, linear_probabilities, table_of
@@ -22,7 +23,6 @@ from mercer.processes.copies import copied
 from mercer.processes.observations import Observations
 from mercer.selection import AlphaPath
 from mercer.selection.left_out import LeftOutPredictions
-from mercer.solvers.landmarks import row_keys
 
 MOST_ROWS, SOME_ROWS = 4000, 2000
 """Rows that a report leaves out one by one where it has to find that out, and how many it draws from more."""
@@ -243,8 +243,7 @@ def _similarities(kernel: Kernel, rows: Points, place: Placement, *, square: boo
         return np.empty(0)
     some = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))[:LOOKED_AT]
     if rows.is_tensor:
-        keys = row_keys(rows.take(some))
-        some = some[np.unique(keys.numpy(), return_index=True)[1]]
+        some = some[Kinds.of(rows.take(some)).as_they_come().first]
     if len(some) < 3:
         return np.empty(0)
     K = place.matrix(kernel, rows.take(some)).cpu().numpy()
@@ -269,7 +268,7 @@ def _more_than_one(data: Observations) -> int:
     twins = copied(data)
     if not bool(twins.any()):
         return 0
-    return int(twins.sum()) - len(row_keys(Points(data.X.values[twins])).unique())
+    return int(twins.sum()) - len(Kinds.of(data.X.values[twins]))
 
 
 def _leaking(X: np.ndarray, y: np.ndarray, labels: bool) -> Sequence[int]:

@@ -15,7 +15,6 @@ from mercer.data.sample import Sample
 from mercer.estimators.common.refits import Refit, seen_from
 from mercer.operators.placement import Placement
 from mercer.solvers.choose import memory_needed
-from mercer.solvers.landmarks import row_keys
 from mercer.theory import Forecaster
 from mercer.theory.forecaster import check_rows
 from mercer.theory.power_law import laws_of
@@ -60,14 +59,13 @@ def _numbers(sample: Sample) -> tuple[np.ndarray, np.ndarray | None]:
 def _merged(sample: Sample) -> tuple[Tensor, np.ndarray, np.ndarray | None]:
     """Places of one row of each kind, with the mean of its targets and the sum of its weights."""
     targets, weights = _numbers(sample)
-    keys = np.arange(len(sample)) if sample.square else row_keys(sample.rows).numpy()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    if len(first) == len(keys):
-        return torch.arange(len(keys)), targets, weights
-    w = np.ones(len(keys)) if weights is None else weights
-    total = np.bincount(inverse, w)
-    sums = np.column_stack([np.bincount(inverse, w * y) for y in targets.T])
-    return torch.from_numpy(first), sums / total[:, None], total
+    kinds = None if sample.square else sample.kinds
+    if kinds is None or len(kinds) == len(sample):
+        return torch.arange(len(sample)), targets, weights
+    w = torch.ones(len(sample), dtype=torch.float64) if sample.weights is None else sample.weights.cpu()
+    total = kinds.sums(w)
+    means = kinds.sums(w[:, None] * sample.targets.cpu()) / total[:, None]
+    return kinds.first, means.numpy(), total.numpy()
 
 
 def by_parts(

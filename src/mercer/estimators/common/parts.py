@@ -12,7 +12,7 @@ from mercer.data.checkpoint import Checkpoint
 from mercer.data.engines import Engine
 from mercer.data.given import Budget
 from mercer.data.rows import RowSource
-from mercer.estimators.common.state import plain_param
+from mercer.estimators.common.saved_parameters import plain_param
 from mercer.functions.basis import Basis
 from mercer.kernels import Kernel
 from mercer.losses import Loss

@@ -26,7 +26,6 @@ from mercer.kernels.explicit import ExplicitFeatures
 from mercer.operators.placement import Placement
 from mercer.selection import AlphaPath
 from mercer.solvers.choose import SPECTRAL, choose, landmark_count, landmark_solver, memory_needed
-from mercer.solvers.landmarks import distinct_rows
 from mercer.solvers.registry import RIDGE_SOLVERS, is_default, options_of, traits_of
 from mercer.solvers.traits import Traits
 
@@ -210,7 +209,7 @@ def _few_kinds(data: Sample, settings: RidgeSettings, device: torch.device) -> i
     """The number of different rows where all of them can be landmarks."""
     if data.square:
         return None
-    kinds = len(distinct_rows(data.rows, data.weights)[0])
+    kinds = len(data.positive()[0].kinds)
     most = landmark_count(len(data), None, "nystrom", settings.memory_budget, device)
     return kinds if kinds <= most else None
 
