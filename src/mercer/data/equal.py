@@ -1,7 +1,7 @@
 """Equal rows: what they are is said here alone, for length scales, landmarks, tuning, copies, folds and functions.
 
 Numbers are equal as numbers are: 0.0 and -0.0 are, two that differ in the last digit are not, and float32 numbers equal
-themselves in float64. Objects are equal with their types; those that cannot be hashed equal none.
+themselves in float64. Objects are equal with their types; those that cannot be hashed equal themselves alone.
 """
 
 from __future__ import annotations
@@ -125,7 +125,11 @@ def _columns(part: Points | Tensor) -> list[Tensor]:
 
 def _numbers(items: list[Any]) -> Tensor:
     """A number for each object, by their order where they have one."""
-    keys = [(type(item), item) if _hashable(item) else (object, i) for i, item in enumerate(items)]
+    places: dict[int, int] = {}
+    keys = [
+        (type(item), item) if _hashable(item) else (object, places.setdefault(id(item), i))
+        for i, item in enumerate(items)
+    ]
     kinds: list[Any] = list(dict.fromkeys(keys))
     with contextlib.suppress(TypeError):
         kinds.sort(key=lambda key: key[1])

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, ModelFileError
+from mercer.core.renamed import renamed
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
@@ -20,6 +21,7 @@ from mercer.processes.sparse_evidence import SparseEvidence, Sums, inducing_poin
 from mercer.processes.sparse_posterior import AllRows, SparsePosterior
 
 
+@renamed(n_inducing="n_landmarks")
 @dataclass(frozen=True)
 class Sparse:
     """Titsias' bound and posterior (SGPR).

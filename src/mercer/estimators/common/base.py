@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.core.errors import MercerError
+from mercer.core.renamed import refuse_old_names, renamed
 from mercer.core.report import Report
 from mercer.core.rules import Rules
 from mercer.estimators.common.parameters import check_parameters
-from mercer.estimators.common.renamed import refuse_old_names, renamed
 from mercer.estimators.common.state import Saved
 from mercer.files.persistence import save
 from mercer.kernels import Kernel, as_kernel

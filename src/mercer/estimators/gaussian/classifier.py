@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
+from mercer.core.renamed import renamed
 from mercer.core.report import Report
 from mercer.data.given import Axes, Budget, ByName, Device, Precision, Rows, Seed, Targets
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points, checked_values, restore
 from mercer.core.errors import InputError
+from mercer.core.renamed import renamed
 from mercer.core.report import Report
 from mercer.core.rules import FLAG, Rules, one_of
 from mercer.core.seeding import as_seed
