@@ -70,6 +70,33 @@ def private_members(estimator: type) -> list[str]:
     )
 
 
+def is_number(value: ast.expr | None) -> bool:
+    """Whether an expression is a number, or numbers."""
+    match value:
+        case ast.Constant():
+            return isinstance(value.value, int | float) and not isinstance(value.value, bool)
+        case ast.UnaryOp():
+            return is_number(value.operand)
+        case ast.BinOp():
+            return is_number(value.left) and is_number(value.right)
+        case ast.Tuple():
+            return bool(value.elts) and all(map(is_number, value.elts))
+        case ast.Dict():
+            return bool(value.values) and all(map(is_number, value.values))
+    return False
+
+
+def chosen(tree: ast.Module) -> list[tuple[str, bool]]:
+    """The numbers that a module defines, and whether a docstring follows each."""
+    found = []
+    for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and is_number(node.value):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            documented = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            found.append((ast.unparse(target), documented))
+    return found
+
+
 def anything(tree: ast.AST) -> tuple[int, int]:
     """Parameters that are typed Any, and all parameters with a type."""
     typed = [
@@ -112,6 +139,11 @@ def main() -> None:
     some, all_ = map(sum, zip(*counts, strict=True))
     print(f"parameters typed Any in estimators: {some} of {all_} ({some / all_:.0%})")
     print(f"underscore names of models from outside: {sum(map(from_outside, trees.values()))}")
+    here = {name: len(chosen(tree)) for name, tree in trees.items()}
+    gathered = sum(count for name, count in here.items() if name.endswith(("dials.py", "costs.py")))
+    print(
+        f"numbers that modules define: {gathered} in dials.py and costs.py, {sum(here.values()) - gathered} elsewhere"
+    )
     import mercer
     from mercer import estimators
 

@@ -13,9 +13,9 @@ import torch
 from distributed import Client, LocalCluster
 
 from mercer.core.errors import ClusterError, InputError, InputTypeError
+from mercer.data.dials import BUNCH
 from mercer.data.engines import SerialEngine, added, as_engine, grouped, sample_with
 from mercer.data.engines.dask import DaskEngine
-from mercer.data.engines.engine import BUNCH
 from mercer.data.rows import ArrayRows, sample_rows
 from mercer.data.rows.source import equal_parts
 

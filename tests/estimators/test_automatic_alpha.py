@@ -36,7 +36,7 @@ def ridge(solver="auto", **more):
 @pytest.fixture
 def many(monkeypatch):
     """More rows than a path is found on."""
-    monkeypatch.setattr(alpha_sample, "SAMPLED", FEW)
+    monkeypatch.setattr(alpha_sample, "ALPHA_ROWS", FEW)
 
 
 @pytest.mark.parametrize("solver", PATHS)

@@ -258,7 +258,7 @@ def test_the_error_and_r2_are_those_of_the_rows_left_out():
 
 @pytest.mark.parametrize("solver", ["cholesky", "pcg"])
 def test_many_rows_are_judged_by_some_of_them(monkeypatch, solver):
-    monkeypatch.setattr(account, "MOST_ROWS", 150)
+    monkeypatch.setattr(account, "MOST_LEFT_OUT", 150)
     monkeypatch.setattr(account, "SOME_ROWS", 120)
     X, y = wave()
     report = KernelRidge("gaussian", alpha=0.01, fit_intercept=True, solver=solver).fit(X, y).report()

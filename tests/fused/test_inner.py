@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from mercer.operators.backends.fused import inner
-from mercer.operators.backends.fused.inner import LARGEST_NORM, inner_scales
+from mercer.operators.backends.fused.dials import LARGEST_NORM
+from mercer.operators.backends.fused.inner import inner_scales
 
 ROWS = torch.randn(60, 5, generator=torch.Generator().manual_seed(0))
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from mercer.operators.backends.fused.layout import CHUNK, layout
+from mercer.operators.backends.fused.dials import CHUNK
+from mercer.operators.backends.fused.layout import layout
 from mercer.operators.backends.fused.samples import _what_truncation_takes
 
 

@@ -23,7 +23,8 @@ from mercer.kernels import (
 )
 from mercer.selection import tune_kernel
 from mercer.selection.alpha import CRITERIA
-from mercer.selection.objective import FAILED, Objective
+from mercer.selection.dials import FAILED
+from mercer.selection.objective import Objective
 from mercer.selection.rows import merged_rows, subsample
 
 

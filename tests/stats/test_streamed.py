@@ -12,7 +12,7 @@ from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Gaussian
 from mercer.rows import ArrayRows
 from mercer.stats import KernelThinning, SteinThinning, mmd, two_sample_test
-from mercer.stats.streamed import FEATURES
+from mercer.stats.dials import STREAMED_FEATURES
 
 ESTIMATORS = ["features", "cross", "linear", "block", "incomplete"]
 RNG = np.random.default_rng(0)
@@ -37,7 +37,7 @@ def test_the_level_holds_and_a_shift_is_found(estimator):
 
 def test_random_features_give_the_distance_of_their_means():
     X, Y = RNG.normal(size=(200, 2)), RNG.normal(size=(150, 2)) + 0.5
-    phi = FourierFeatures.draw(Gaussian(1.0), as_points(X), FEATURES, 0)
+    phi = FourierFeatures.draw(Gaussian(1.0), as_points(X), STREAMED_FEATURES, 0)
     squared = float((phi(as_points(X)).mean(0) - phi(as_points(Y)).mean(0)).square().sum())
     assert two_sample_test(*sources(X, Y), Gaussian(1.0), estimator="features", random_state=0).statistic == (
         pytest.approx(squared)

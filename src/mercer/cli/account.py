@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from mercer import __version__
-from mercer.cli.fitting import LEVEL, ClassScore, Fitted
+from mercer.cli.dials import LEVEL, MOST_CLASSES
+from mercer.cli.fitting import ClassScore, Fitted
 from mercer.cli.scores import Score
 from mercer.cli.task import CLASSIFICATION
 from mercer.kernels.shown import kernel_text
 from mercer.plots import regression_summary, reliability
 from mercer.plots.canvas import new_figure
-
-MOST_CLASSES = 12
-"""Classes in a table that fits a terminal."""
 
 
 class NothingToDraw(Exception):

@@ -14,9 +14,10 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from mercer.cli.dials import CLEAR, FEWEST_FOR_INTERVALS, LEVEL
 from mercer.cli.frame_model import FrameModel, marks_of
 from mercer.cli.regression import RIDGE_ALPHAS, Settings
-from mercer.cli.scores import CLEAR, Score, score, verdict
+from mercer.cli.scores import Score, score, verdict
 from mercer.cli.task import CLASSIFICATION, Task, split
 from mercer.estimators import (
     GaussianProcessClassifier,
@@ -25,10 +26,6 @@ from mercer.estimators import (
     KernelRidge,
     TabularEstimator,
 )
-
-LEVEL = 0.9
-"""Of the intervals that are checked on test rows."""
-FEWEST_FOR_INTERVALS = 20
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.cli.dials import MOST_MARKS
 from mercer.core.errors import ModelFileError
 from mercer.data.table import Table
 from mercer.estimators.tabular import TabularEstimator
@@ -24,8 +25,6 @@ FIELDS: Fields = {
     "model": Model(TabularEstimator),
     "marks": Array("r", dtype=torch.int64),
 }
-MOST_MARKS = 1_000_000
-"""Training rows that are remembered."""
 
 
 @register

@@ -20,7 +20,7 @@ from mercer.core.errors import InputError
 from mercer.data.rows import ParquetTables, RowSource, SelectedTables, sampled_table, table_of
 from mercer.data.rows.parquet import is_number
 from mercer.estimators import TabularEstimator
-from mercer.estimators.common.parts import FEWEST_SAMPLED
+from mercer.estimators.dials import FEWEST_SAMPLED
 from mercer.estimators.tabular.treatments import as_texts
 
 

@@ -9,13 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.cli.dials import MIN_TEST, MIN_TRAIN, SHOWN
 from mercer.cli.tables import Table, is_index
 from mercer.core.errors import InputError
-
-SHOWN = 20
-"""Columns listed in a message before the rest is counted."""
-
-MIN_TRAIN, MIN_TEST = 5, 2
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mercer.cli.dials import SNIFFED
 from mercer.cli.tables import TEXT_FORMATS, array_names, checked_format, is_index, read_arrays
 from mercer.core.errors import InputError
 from mercer.data.table import Table
@@ -21,8 +22,6 @@ from mercer.data.texts import GAP_WORDS, as_number, decimal_mark, read_each
 
 STDIN = Path("-")
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
-SNIFFED = 50
-"""Lines that decide on the delimiter."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CLEAR = 2.0
-"""A difference of mean squared errors counts from this many of its standard deviations."""
+from mercer.cli.dials import CLEAR
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from mercer.cli import account
-from mercer.cli.fitting import LEVEL, ClassScore, Fitted
+from mercer.cli.dials import LEVEL
+from mercer.cli.fitting import ClassScore, Fitted
 from mercer.cli.regression import Outcome
 from mercer.cli.scores import Score
 from mercer.kernels import as_kernel

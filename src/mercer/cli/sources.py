@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.cli.dials import COPIES
 from mercer.cli.problem import Problem, checked_problem, find_column, listed, missing_columns, quoted, reject_text
 from mercer.cli.reading import STDIN
 from mercer.cli.regression import Settings
@@ -17,16 +18,13 @@ from mercer.cli.tables import Table, array_names, format_of, is_index
 from mercer.core.errors import InputError
 from mercer.core.memory import readable, resolve_budget
 from mercer.data import table as columns_of
+from mercer.data.dials import ROWS_AT_ONCE
 from mercer.data.rows import ArrayRows, ColumnRows, ParquetRows, Part, RowSource, npy_rows
 from mercer.data.rows.files import FileArray
 from mercer.data.rows.parquet import parquet_files
-from mercer.data.rows.source import ROWS_AT_ONCE
 
 STREAMED = ("nystrom", "falkon", "random_features")
 """Solvers that need no more than some of the rows at a time."""
-
-COPIES = 4
-"""Times that a table is held in memory at the peak of a fit to all of it."""
 
 
 @dataclass(frozen=True)

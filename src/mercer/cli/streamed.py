@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mercer.cli.dials import DRAWN, MIN_TEST, MIN_TRAIN
 from mercer.cli.model import TableModel
-from mercer.cli.problem import MIN_TEST, MIN_TRAIN, Problem
+from mercer.cli.problem import Problem
 from mercer.cli.regression import RIDGE_ALPHAS, Comparison, Outcome, Settings
 from mercer.cli.scan import LinearModel, Moments, scan
 from mercer.cli.scores import RunningErrors, Score
@@ -22,9 +23,6 @@ from mercer.data.checkpoint import Checkpoint
 from mercer.data.rows import ScaledRows, SelectedRows, read_ahead
 from mercer.data.rows.views import row_hash
 from mercer.estimators import KernelRidge
-
-DRAWN = 2000
-"""Test rows in the plot, about."""
 
 
 def regress_streamed(

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer.cli.problem import MIN_TEST, MIN_TRAIN, closest, listed, quoted, where_is
+from mercer.cli.dials import FEW_VALUES, MANY_CLASSES, MIN_TEST, MIN_TRAIN
+from mercer.cli.problem import closest, listed, quoted, where_is
 from mercer.cli.reading import Read
 from mercer.core.errors import InputError
 from mercer.data.table import Table
@@ -17,8 +18,6 @@ from mercer.estimators.tabular.treatments import as_texts
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
 TASKS = ("auto", CLASSIFICATION, REGRESSION)
-MANY_CLASSES = 50
-FEW_VALUES = 10
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,10 @@ from torch import Tensor
 
 from mercer.core.errors import CheckpointError, InputError, ModelFileError
 from mercer.core.files import remove_leftovers
+from mercer.data.dials import SECONDS
 from mercer.files.modelfile import read_model, write_model
 
 CLASS = "Checkpoint"
-SECONDS = 10.0
-"""Time between two checkpoints; what an interruption costs at most."""
 
 State = tuple[int, dict[str, Tensor]]
 

@@ -13,15 +13,13 @@ from mercer.core.arrays import Points, check_finite
 from mercer.core.blocks import new_matrix, rows_at_once
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.seeding import generator_from
+from mercer.functions.dials import CACHE_NUMBERS, SINGLE_REACH
 from mercer.kernels.base import Kernel
 from mercer.kernels.explicit import ExplicitFeatures
 from mercer.kernels.pair import vectors
 
 METHODS = {"pairs": "random", "offset": "random", "orthogonal": "orthogonal", "qmc": "qmc"}
 """The kinds of features, and how their frequencies are drawn."""
-CACHE_NUMBERS = 2**18
-SINGLE_REACH = 100.0
-"""Largest phase, in radians, that is computed in float32."""
 LARGEST = torch.finfo(torch.float64).max  # of a frequency: tails are heavy
 
 

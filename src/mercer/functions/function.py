@@ -19,14 +19,12 @@ from mercer.files.kinds import ANY_TABLE, FLAG, TEXTS, Made, optional
 from mercer.files.persistence import register, save
 from mercer.formula.maths import sqrt
 from mercer.functions.centres import check_alike, joined
+from mercer.functions.dials import ROUNDING
 from mercer.functions.inclusion import norm_kernel
 from mercer.functions.products import gradients, times
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DiagonalPair
 from mercer.kernels.serialize import check_at, from_dict, to_dict
-
-ROUNDING = 1e-6
-"""Share of its largest possible size by which a squared norm may be negative through rounding alone."""
 
 FIELDS: Fields = {
     "kernel": Field(Made(ANY_TABLE, from_dict, to_dict), at="_kernel"),

@@ -9,12 +9,10 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, promote
 from mercer.core.memory import resolve_budget
+from mercer.functions.dials import GRADIENT_TILE
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators import gram
-
-GRADIENT_TILE = 2**27
-"""Bytes of kernel values differentiated at once; the graph holds several such tiles."""
 
 
 def times(kernel: Kernel, x: Points, z: Points, weights: Tensor, memory_budget: Any = None) -> Tensor:

@@ -8,14 +8,12 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.functions.dials import ROUNDED
 from mercer.functions.fourier import FeatureRows, FourierFeatures
 from mercer.kernels import Kernel
 from mercer.kernels.explicit import ExplicitFeatures
 from mercer.kernels.pair import DiagonalPair
 from mercer.operators.placement import Placement
-
-ROUNDED = 1e-5
-"""Share of a value's size that the rounding of float32 may take before it is found again in float64."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,11 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.formula.maths import exp, less
 from mercer.kernels.base import Kernel
+from mercer.kernels.dials import EMPTY
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import parameter
 from mercer.kernels.properties import Properties
 from mercer.kernels.registry import register
-
-EMPTY = 1e-30
-"""What two bins hold together below which both count as empty."""
 
 
 @register(names={"chi2": {}}, examples=[{}, {"gamma": 0.3}])

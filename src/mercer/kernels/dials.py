@@ -100,3 +100,12 @@ SAME = 1e-12
 
 ROUNDING = 1e-10
 """What rounding may add to a share of pairs."""
+
+EMPTY = 1e-30
+"""What two bins of a histogram hold together below which both count as empty."""
+
+EXPLICIT_LOOKED_AT = 2
+"""Rows that the features of a kernel are counted on."""
+
+MOST_COUNTED = 2000
+"""Features up to which the dimension of their space is counted."""

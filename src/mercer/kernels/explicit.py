@@ -16,12 +16,8 @@ from torch import Tensor
 from mercer.core.arrays import Points, Warp
 from mercer.core.errors import InputError, MercerError, NotTraceable
 from mercer.kernels.base import Kernel
+from mercer.kernels.dials import EXPLICIT_LOOKED_AT, MOST_COUNTED
 from mercer.kernels.pair import Pair, row_values, vectors
-
-LOOKED_AT = 2
-"""Rows that the features are counted on."""
-MOST_COUNTED = 2000
-"""Features up to which the dimension of their space is counted."""
 
 
 class NoFeatures(NotTraceable):
@@ -170,7 +166,7 @@ class ExplicitFeatures:
         """The features for rows like those of X; None where the kernel has more than `most`, or not finitely many."""
         if most < 1 or not X.is_tensor or kernel.domain not in ("vectors", "any"):
             return None
-        some = X.take(slice(0, LOOKED_AT))
+        some = X.take(slice(0, EXPLICIT_LOOKED_AT))
         try:
             count = _features(kernel, some, most).shape[1]
         except (MercerError, TypeError, AttributeError, ValueError, IndexError, RuntimeError):

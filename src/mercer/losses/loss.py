@@ -12,12 +12,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
-
-ROWS_ALONE = 5
-"""Rows whose loss is computed without the others too, at most, to see whether it depends on them."""
-
-ALIKE = 1e-9
-"""Two computations of one loss differ by no more, relative to its size or one."""
+from mercer.losses.dials import ALIKE, ROWS_ALONE
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,9 @@ from mercer.core.arrays import restore
 from mercer.core.errors import InputError
 from mercer.core.values import as_values
 from mercer.kernels import Kernel, as_kernel, resolve
+from mercer.neural.dials import NULL
 from mercer.solvers.decompose import eigh
 from mercer.solvers.flow import checked_time, left_over, power_of, reached
-
-NULL = 1e-12
-"""Eigenvalues below this share of the largest are directions that never train, where time is infinite."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,8 @@ from mercer.kernels.pair import DensePair, Pair, vectors
 from mercer.kernels.properties import Properties
 from mercer.kernels.registry import register
 from mercer.neural.covariances import FLAT, PAIRS, SAME, Covariances
+from mercer.neural.dials import CACHED, COPIES
 from mercer.neural.layers import Activation, AveragePool, Dense, all_layers, checked_layers, through
-
-COPIES = 16
-"""Tensors of the size of all covariances of a tile that are alive at a time, and the share of the budget they take."""
-
-CACHED = 80_000
-"""Covariances of a tile on a CPU, whose tensors then stay in the caches: a third of the time of large tiles (Zen 5)."""
 
 IMAGE = Rule(
     lambda shape: isinstance(shape, tuple | list),

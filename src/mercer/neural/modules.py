@@ -12,11 +12,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.neural.dials import ROUNDING
 
 Parameters = dict[str, Tensor]
-
-ROUNDING = 1e-4
-"""Relative difference of outputs that the size of a batch may make, in float32."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, vectors
 from mercer.kernels.properties import Properties
 from mercer.neural.arguments import check
+from mercer.neural.dials import LARGEST_SHARE, ROWS_AT_ONCE
 from mercer.neural.modules import Outputs
-
-LARGEST_SHARE = 8
-"""Jacobians of some rows take at most this part of the memory budget: two of them, their gradients and copies."""
-
-ROWS_AT_ONCE = 512
-"""Rows of a product, whose activations are in memory together."""
 
 
 def empirical_ntk(

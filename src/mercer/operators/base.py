@@ -11,9 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, restore
 from mercer.core.errors import InputError, InputTypeError
-
-PART_NUMBERS = 2**24
-"""Numbers of dense rows that are stored at a time."""
+from mercer.operators.dials import PART_NUMBERS
 
 
 class Operator(ABC):

@@ -12,17 +12,9 @@ from mercer.core.memory import parse_budget
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators.base import Operator
+from mercer.operators.dials import FORMULA_BYTES, FORMULA_NUMBERS, LEAST_SHARE
 from mercer.operators.gram import GramOperator, lazy_matrix
 from mercer.operators.stored import Stored
-
-FEW_NUMBERS = 2**16
-"""Kernel values up to which a formula is evaluated as it stands: 1.3 to 8 times as fast, at 2^17 slower for some."""
-
-FEW_BYTES = 8 * 8 * FEW_NUMBERS
-"""What that may take: some arrays of so many numbers."""
-
-LEAST_SHARE = 32
-"""One of so many parts of a budget is for products, whatever else is held."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,7 @@ class Placement:
         x, z = X.values, Z.values
         here = self.dtype == torch.float64 and all(d.type == "cpu" for d in (self.device, x.device, z.device))
         alike = one_sample or (x is not z and x.shape[1] == z.shape[1] and X.names in (None, Z.names))
-        if not (here and alike and max(len(x) * len(z), x.numel(), z.numel()) <= FEW_NUMBERS):
+        if not (here and alike and max(len(x) * len(z), x.numel(), z.numel()) <= FORMULA_NUMBERS):
             return False
         given = parse_budget(self.memory_budget)
-        return given is None or given >= FEW_BYTES
+        return given is None or given >= FORMULA_BYTES

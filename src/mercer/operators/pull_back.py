@@ -12,14 +12,7 @@ from mercer.core.arrays import Points
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
 from mercer.operators.backends.tiles import slices
-
-TILE_NUMBERS = {"cpu": 2**17, "cuda": 2**25}
-"""Cells of the tiles in which gradients are taken: on a CPU what its caches hold."""
-
-LEAST_NUMBERS = 2**8
-
-TILES_ALIVE = 24
-"""Tiles of float64 numbers that a formula and its gradient hold at once, measured over the kernels that there are."""
+from mercer.operators.dials import LEAST_NUMBERS, TILE_NUMBERS, TILES_ALIVE
 
 Weight = Callable[[slice, slice], Tensor]
 """A tile of the matrix W, in rows and columns."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.core.errors import InputError, InputTypeError, MercerError
+from mercer.plots.dials import LABEL, SMALL, TICK_LETTERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,12 +18,6 @@ BLUE, ORANGE = "#0072B2", "#D55E00"
 """Colours of Okabe and Ito that people with any colour vision tell apart."""
 INK, MUTED, FAINT = "#222222", "#6B6B6B", "#E3E3E3"
 """Text and marks, what stays behind them, and lines of the grid."""
-
-LABEL, SMALL = 10, 9
-"""Font sizes in points."""
-
-MANY_POINTS = 20_000
-"""Above this a scatter plot is drawn as counts in hexagons."""
 
 
 MISSING = 'Plots need matplotlib: pip install "mercer[plot]"'
@@ -56,10 +51,6 @@ def shown_figure(width: float = 5.0, height: float = 4.0) -> Figure:
         return plt.gcf()
     with rc_context({"figure.max_open_warning": 0}):
         return plt.figure(figsize=(width, height), layout="constrained", facecolor="white")
-
-
-TICK_LETTERS = 34
-"""Letters of tick labels that have room along an axis."""
 
 
 def axes_for(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.plots.canvas import BLUE, INK, LABEL, axes_for, name_axes, shown_figure, vector
+from mercer.plots.canvas import BLUE, INK, axes_for, name_axes, shown_figure, vector
+from mercer.plots.dials import LABEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

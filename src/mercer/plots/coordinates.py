@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.core.errors import InputError
-from mercer.plots.canvas import BLUE, INK, SMALL, axes_for, legend, name_axes, vector
+from mercer.plots.canvas import BLUE, INK, axes_for, legend, name_axes, vector
+from mercer.plots.dials import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

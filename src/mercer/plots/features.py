@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.core.errors import InputError
-from mercer.plots.canvas import BLUE, INK, LABEL, ORANGE, SMALL, axes_for, legend, name_axes, numbers, vector
+from mercer.plots.canvas import BLUE, INK, ORANGE, axes_for, legend, name_axes, numbers, vector
+from mercer.plots.dials import LABEL, SHOWN, SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-SHOWN = 20
-"""Columns that are drawn with a bar each."""
 
 
 def column_weights(names: Sequence[str], shares: Any, *, title: str = "", ax: Axes | None = None) -> Axes:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.plots.canvas import BLUE, INK, MUTED, ORANGE, axes_for, legend, name_axes, numbers, vector
+from mercer.plots.dials import MOST_BARS
 from mercer.plots.function import fit_1d
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MOST_BARS = 30
-"""Features beyond this are left out of a picture of relevances, the least relevant first."""
 
 
 def process_1d(

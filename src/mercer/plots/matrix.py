@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mercer.core.errors import InputError
-from mercer.plots.canvas import INK, LABEL, SMALL, axes_for, name_axes, numbers
+from mercer.plots.canvas import INK, axes_for, name_axes, numbers
+from mercer.plots.dials import LABEL, SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

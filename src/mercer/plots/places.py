@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-SIDE = 80
-"""Places along each side of a map."""
+from mercer.plots.dials import SIDE
 
 
 def line_over(values: np.ndarray, share: float = 0.05, count: int = 400) -> np.ndarray:

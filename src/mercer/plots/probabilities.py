@@ -9,11 +9,10 @@ import numpy as np
 from mercer.core.errors import InputError
 from mercer.plots.canvas import INK, axes_for, legend, name_axes, numbers, vector
 from mercer.plots.classification import COLOURS
+from mercer.plots.dials import LEVELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def probability_map(

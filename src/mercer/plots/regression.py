@@ -8,7 +8,6 @@ import numpy as np
 
 from mercer.plots.canvas import (
     BLUE,
-    MANY_POINTS,
     MUTED,
     ORANGE,
     axes_for,
@@ -20,6 +19,7 @@ from mercer.plots.canvas import (
     vector,
     with_unit,
 )
+from mercer.plots.dials import MANY_POINTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mercer.core.errors import InputError
 from mercer.plots.alpha import alpha_path
-from mercer.plots.canvas import INK, LABEL, shown_figure
+from mercer.plots.canvas import INK, shown_figure
+from mercer.plots.dials import LABEL
 from mercer.plots.regression import predicted_against_actual, residuals
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.core.errors import InputError
-from mercer.plots.canvas import INK, LABEL, SMALL, axes_for, name_axes, numbers, shown_figure, vector
+from mercer.plots.canvas import INK, axes_for, name_axes, numbers, shown_figure, vector
+from mercer.plots.dials import LABEL, SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

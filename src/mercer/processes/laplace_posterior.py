@@ -14,8 +14,8 @@ from mercer.core.memory import give_back, require, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DiagonalPair
+from mercer.operators.dials import TILE_NUMBERS
 from mercer.operators.placement import Placement
-from mercer.operators.pull_back import TILE_NUMBERS
 from mercer.processes.averages import mean_sigmoid, mean_softmax
 from mercer.processes.curvature import Curvature
 from mercer.processes.dials import AVERAGED_ROWS, TILES

@@ -12,8 +12,8 @@ from mercer.core.errors import ModelFileError
 from mercer.core.memory import readable, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
+from mercer.operators.dials import TILE_NUMBERS
 from mercer.operators.placement import Placement
-from mercer.operators.pull_back import TILE_NUMBERS
 from mercer.processes.dials import EVALUATION, SMALLEST_GAIN, TILES
 from mercer.processes.evidence import Evidence, ExactEvidence
 from mercer.processes.exact_posterior import ExactPosterior

@@ -13,8 +13,8 @@ from mercer.core.memory import give_back, require, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DensePair, DiagonalPair
+from mercer.operators.dials import TILE_NUMBERS
 from mercer.operators.placement import Placement
-from mercer.operators.pull_back import TILE_NUMBERS
 from mercer.processes.dials import COPIES, CROSS_TILE, GPU_TILE, LEAST_ROWS
 from mercer.processes.means import FittedMean
 from mercer.processes.observations import Observations

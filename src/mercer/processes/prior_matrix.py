@@ -8,8 +8,9 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.kernels.pair import DensePair
+from mercer.operators.dials import TILE_NUMBERS
 from mercer.operators.placement import Placement
-from mercer.operators.pull_back import TILE_NUMBERS, Weight, pull_back
+from mercer.operators.pull_back import Weight, pull_back
 from mercer.processes.hyperparameters import Hyperparameters
 
 

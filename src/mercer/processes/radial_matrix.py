@@ -20,8 +20,9 @@ from mercer.operators.backends.cuts import slices
 from mercer.operators.backends.statistics import Places, TileInput
 from mercer.operators.backends.steps import Steps
 from mercer.operators.backends.traced import spelling
+from mercer.operators.dials import TILE_NUMBERS
 from mercer.operators.placement import Placement
-from mercer.operators.pull_back import TILE_NUMBERS, Weight
+from mercer.operators.pull_back import Weight
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.prior_matrix import PriorMatrix
 

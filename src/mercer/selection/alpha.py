@@ -12,18 +12,13 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.core.memory import resolve_budget
 from mercer.plots import alpha_path
+from mercer.selection.dials import ARRAYS_ALIVE, ENTRIES_AT_ONCE, SAME_ERROR, SHARE, ZERO_ERROR
 from mercer.selection.gcv import gcv_error
 from mercer.selection.loo import loo_error, loo_residuals
 from mercer.selection.weights import positive_weights
 from mercer.solvers import Spectrum
 from mercer.solvers.centring import centred
 from mercer.solvers.scaling import powers_of_two
-
-SAME_ERROR = 1e-6  # errors this close, relative to the smallest, are taken as equal
-ZERO_ERROR = 1e-20  # and so are errors below this share of the mean square of the target
-ENTRIES_AT_ONCE = 2**24
-ARRAYS_ALIVE, SHARE = 6, 4
-"""Arrays over rows, alphas and targets that live at once, and which part of a memory budget is for them all."""
 
 
 def _loo(x: Tensor, inverse_diag: Tensor, alpha: float | Tensor, weights: Tensor | None, **null: Any) -> Tensor:

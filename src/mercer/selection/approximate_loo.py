@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.losses import PiecewiseLinear
+from mercer.selection.dials import FLAT, PART_ROWS, SMOOTHING
 from mercer.selection.joint_influence import few_joint_influences, joint_fits, joint_influences
 from mercer.solvers.decompose import solve
 from mercer.solvers.dual import Smoothed
@@ -17,15 +18,6 @@ from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Known, Objective
-
-SMOOTHING = 1e-3
-"""The width to which kinks are smoothed, in units of the mean of k(x, x)."""
-
-PART_ROWS = 512
-"""Rows whose kernel values with all others are held at a time."""
-
-FLAT = 1e-8
-"""Curvatures below this share of the largest are left out of the system."""
 
 
 def approximate_loo(span: Any, objective: Objective, found: Minimum | Known, *, mean: bool = False) -> Tensor:

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mercer.selection.dials import EDGE, STEPS
 from mercer.selection.smoothed import smoothed_labels
 from mercer.solvers.decompose import solve
-
-STEPS = 100
-EDGE = 4e-6
-"""The least log odds: so much that also in float32 one class is more likely."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,10 @@ from torch import Tensor
 
 from mercer.core.errors import MercerError
 from mercer.kernels.columns import per_column
+from mercer.selection.dials import CLEAR, FEW_ROWS, TUNING_FOLDS
 from mercer.selection.objective import Objective
 from mercer.selection.rows import Rows
 from mercer.selection.search import CANDIDATES, Candidate, Search
-
-FEW_ROWS = 500
-"""Rows of the first descents, at most."""
-FOLDS = 3
-"""Parts of a small sample, each judged by fits to the others."""
-CLEAR = 1.0
-"""Standard errors by which a candidate must beat those that have fewer parameters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +44,7 @@ def decided(kernels: Sequence[Objective], names: Sequence[str], search: Search) 
     used = search if split else Search(search.factors, search.max_iter)
     used = used if len(kernels) == 1 else replace(used, descents=1)
     order = torch.arange(n, device=first.rows.Y.device)
-    parts = [order[FEW_ROWS:]] if split else list(order.tensor_split(min(n, FOLDS)))
+    parts = [order[FEW_ROWS:]] if split else list(order.tensor_split(min(n, TUNING_FOLDS)))
     taught = [order[(order < part[0]) | (order > part[-1])][:FEW_ROWS] for part in parts]
     weights = torch.cat([first.rows.weights[part] for part in parts]).cpu().numpy()
     share = weights / weights.sum()

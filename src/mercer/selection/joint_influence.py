@@ -5,12 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from mercer.selection.dials import MOST_UNKNOWNS
 from mercer.solvers.decompose import pinv
 from mercer.solvers.few_span import FewSpan, factor_with_jitter
 from mercer.solvers.joint_inverse import JointInverse
-
-MOST_UNKNOWNS = 4000
-"""Coefficients of all classes on landmarks whose joint Hessian is stored and inverted."""
 
 
 def joint_influences(K: Tensor, p: Tensor, weights: Tensor | float, alpha: float, *, intercept: bool) -> Tensor:

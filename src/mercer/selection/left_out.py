@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.selection.dials import LEFT_OUT_ROUNDING
 from mercer.selection.weights import positive_weights
-
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +50,12 @@ class LeftOutErrors:
     def reach(self, level: float) -> Tensor:
         """How far intervals of that level reach beyond the prediction: the sizes without their first axis."""
         needed = checked_level(level) * (self.total + 1.0)
-        if needed > self.total + ROUNDING:
-            least = math.ceil(level / (1.0 - level) - ROUNDING)
+        if needed > self.total + LEFT_OUT_ROUNDING:
+            least = math.ceil(level / (1.0 - level) - LEFT_OUT_ROUNDING)
             raise InputError(f"level={level!r}: such intervals need at least {least:,} rows; there are {len(self):,}.")
         ascending, order = self.sizes.to(torch.float64).sort(dim=0)
         reached = positive_weights(self.weights, ascending)[order].cumsum(0)
-        place = (reached < needed - ROUNDING).sum(0, keepdim=True).clamp(max=len(self) - 1)
+        place = (reached < needed - LEFT_OUT_ROUNDING).sum(0, keepdim=True).clamp(max=len(self) - 1)
         return ascending.gather(0, place).squeeze(0)
 
 

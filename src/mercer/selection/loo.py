@@ -5,12 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from mercer.selection.dials import TINY_NULL_DIAGONAL
 from mercer.selection.weights import along_rows, positive_weights
 from mercer.solvers import CholeskyFactor, Spectrum
 from mercer.solvers.centring import centred
 from mercer.solvers.eigh import Inverse
-
-TINY_NULL_DIAGONAL = 2.0**-26  # a projector's diagonal below this is rounding
 
 
 def loo_residuals(

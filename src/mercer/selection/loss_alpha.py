@@ -15,21 +15,12 @@ from mercer.data.equal import Kinds, mixed_keys
 from mercer.losses import Multinomial, PiecewiseLinear
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.approximate_loo import approximate_loo
+from mercer.selection.dials import JOINT_MATRICES, LOSS_FOLDS, MOST_MULTIPLICATIONS, RISES
 from mercer.selection.smoothed import loss_of_left_out
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Known, Objective
-
-FOLDS = 5
-MOST_MULTIPLICATIONS = 3e10
-"""n^3 t up to which approximate leave-one-out is cheaper than folds."""
-
-JOINT_MATRICES = 6
-"""Matrices that leave-one-out of a joint loss holds, besides three for each class."""
-
-RISES = 3
-"""Alphas in a row with a larger error that end the path."""
 
 
 def some_of(X: Points, y: Tensor, most: int) -> Tensor:
@@ -55,7 +46,7 @@ def loss_alphas(span: Any, scale: float = 1.0, *, coarse: bool = False) -> Tenso
     return alphas[::2] if coarse else alphas
 
 
-def fold_numbers(X: Points, y: Tensor, weights: Tensor | None = None, folds: int = FOLDS) -> Tensor:
+def fold_numbers(X: Points, y: Tensor, weights: Tensor | None = None, folds: int = LOSS_FOLDS) -> Tensor:
     """A fold for each row, by its content alone: equal rows share one, and classes are spread evenly.
 
     >>> fold_numbers(Points(torch.tensor([[1.0], [2.0], [1.0]])), torch.zeros(3), folds=2).unique()

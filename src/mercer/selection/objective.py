@@ -14,20 +14,12 @@ from mercer.kernels import Kernel
 from mercer.kernels.columns import is_length_scale
 from mercer.kernels.pair import DensePair
 from mercer.operators.centred import Lift
+from mercer.selection.dials import FAILED, SMALLEST_ERROR, SMALLEST_RIDGE
 from mercer.selection.rows import Rows
 from mercer.solvers.centring import centred
 from mercer.solvers.decompose import LinAlgError
 from mercer.solvers.factor import cholesky, factorise_in_place
 from mercer.solvers.symmetric import add_gram
-
-FAILED = 50.0
-"""The value where the error cannot be computed: worse than any log error that can."""
-
-SMALLEST_ERROR = 1e-30
-"""Relative errors below this are zero, as for targets that are all zero."""
-
-SMALLEST_RIDGE = 1e-12
-"""Alphas below this share of the trace of A are lost to rounding; a fixed smaller one is replaced by it."""
 
 
 class Objective:

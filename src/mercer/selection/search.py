@@ -11,10 +11,15 @@ from scipy.optimize import OptimizeResult, minimize
 
 from mercer.kernels import Kernel
 from mercer.kernels.columns import per_column
+from mercer.selection.dials import (
+    DESCENTS,
+    DISTANCE_PENALTY,
+    EVALUATIONS,
+    SCREENED_ROWS,
+    SMALL_RIDGE,
+    SMALLEST_GAIN,
+)
 from mercer.selection.objective import FAILED, Objective
-
-FACTORS = (1.0, 1 / 3, 3.0, 0.1, 10.0, 0.01, 100.0, 1e-3, 1e3)
-"""Multiples of the given length scales that are tried before the descent, in this order."""
 
 RIDGES = tuple(10.0**power for power in range(-10, 1))
 """Values of alpha / tr A that are tried before the descent."""
@@ -22,18 +27,9 @@ RIDGES = tuple(10.0**power for power in range(-10, 1))
 CANDIDATES = ("none", "scale", "ard")
 """What may be tuned, in the order of the number of parameters."""
 
-SCREENED_ROWS = 200  # for the screening
-DESCENTS = 3  # from the best of the screened starts
 
-SMALL_RIDGE = 0.01
-"""Of the mean of k(x, x): the ridge from which many length scales start, so that each of them has a slope. On
-pumadyn32nm, 28 of whose 32 columns are noise, descents from where one factor ended found nothing."""
-
-DISTANCE_PENALTY = 0.01  # in log error, for each place in FACTORS: extreme starts only when they pay
 PARAMETER_RANGE = np.log(100.0)  # either way from where the descent starts
 RIDGE_RANGE = (np.log(1e-10), np.log(100.0))  # of alpha / tr A: below, coefficients lose half their digits
-SMALLEST_GAIN = 1e-4  # of the log error, in one iteration
-EVALUATIONS = 3  # of the error, at most, for each iteration
 
 Progress = Callable[[int, float], None]
 

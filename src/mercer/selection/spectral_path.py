@@ -11,30 +11,18 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from mercer.selection.alpha import AlphaPath, best_alpha
+from mercer.selection.dials import (
+    FLATTEST,
+    MOST_STEPS,
+    PATH_ROUNDING,
+    SMALL_FEATURES,
+    SMALLEST_STEP,
+    SQUARED_ROWS,
+    ZERO,
+)
 from mercer.selection.smoothed import loss_of_left_out
 from mercer.solvers.decompose import eigh, eigh_in_place
 from mercer.solvers.objective import Objective
-
-ZERO = 1e-12
-"""Eigenvalues below this share of the largest are rounding."""
-
-FLATTEST = 1e-4
-"""Of the largest mean curvature: the least that coordinates are scaled by."""
-
-ROUNDING = 1e-15
-
-MATRICES = 3
-"""Arrays of the size of the features that are alive at once while they are made, and fewer later."""
-
-ROWS = 256
-"""Of which squares are made at a time."""
-
-SMALL = 2**18
-"""Numbers of features up to which float64 products cost no more time than float32 ones."""
-
-MOST_STEPS, SMALLEST_GAIN = 5000, {"small": 1e-14, "rough": 1e-7}
-"""Of the descent for one alpha, and the relative gain of a step at which it ends, with float64 and float32 products.
-Ending earlier lets rounding choose between alphas that are nearly as good, and saves no time: next fits begin worse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +65,7 @@ class Spectral:
     def of_matrix(cls, K: Tensor, weights: Tensor | None, intercept: bool) -> Spectral:
         """From the Gram matrix of the rows, in float64, which is overwritten.
 
-        It becomes the eigenvectors, and these the features; LAPACK works on two more matrices: `MATRICES` in all.
+        It becomes the eigenvectors, and these the features; LAPACK works on two more matrices: `PATH_MATRICES` in all.
         """
         w = torch.ones(len(K)).to(K) if weights is None else weights.to(K)
         s = w.sqrt()
@@ -97,7 +85,7 @@ class Spectral:
     def of_features(cls, B: Tensor, weights: Tensor | None, intercept: bool) -> Spectral:
         """From a root of the Gram matrix with few columns, B B^T = K, which is overwritten.
 
-        It lives beside its copy with weights, or the features beside it: no more than `MATRICES` of its size.
+        It lives beside its copy with weights, or the features beside it: no more than `PATH_MATRICES` of its size.
         """
         w = torch.ones(len(B)).to(B) if weights is None else weights.to(B)
         if intercept:
@@ -128,9 +116,9 @@ class Spectral:
         features and for the squared loss, for which a step or two are exact.
         """
         exact = objective.loss.quadratic
-        small = self.features.numel() <= SMALL
+        small = self.features.numel() <= SMALL_FEATURES
         Phi = self.features if exact or small else self.rough
-        gain = ROUNDING if exact else SMALLEST_GAIN["small" if small else "rough"]
+        gain = PATH_ROUNDING if exact else SMALLEST_STEP["small" if small else "rough"]
         (r, t), Q = (len(self.values), objective.outputs), start.Q
         mu = start.mu.clamp(min=FLATTEST * float(start.mu.max().clamp(min=FLATTEST)))
         unit = torch.empty_like(start.theta)
@@ -179,7 +167,7 @@ class Spectral:
         mu, Q = around.mu, around.Q
         curved = mu > ZERO * mu.max()
         reciprocal = 1.0 / (2 * objective.alpha + self.values.unsqueeze(1) * mu)
-        a = torch.cat([part.square() @ reciprocal for part in self.features.split(ROWS)])
+        a = torch.cat([part.square() @ reciprocal for part in self.features.split(SQUARED_ROWS)])
         if self.intercept:
             a = a + torch.where(curved, 1.0 / torch.where(curved, mu * self.weights.sum(), 1.0), 0.0)
         m = objective.leaving

@@ -14,15 +14,12 @@ from mercer.kernels import Kernel
 from mercer.kernels.parameters import AUTO
 from mercer.kernels.registry import NAMED
 from mercer.selection.alpha import get_criterion
-from mercer.selection.deciding import FEW_ROWS, Decision, decided, moves_together
+from mercer.selection.deciding import Decision, decided, moves_together
+from mercer.selection.dials import FACTORS, FEW_ROWS, JUDGED_FROM, MOST_ROWS
 from mercer.selection.objective import FAILED, Objective, weighted_gram
 from mercer.selection.rows import Rows, merged_rows, subsample
-from mercer.selection.search import CANDIDATES, FACTORS, Candidate, Progress, Search, screened_starts
+from mercer.selection.search import CANDIDATES, Candidate, Progress, Search, screened_starts
 from mercer.solvers.system import check_alpha
-
-MOST_ROWS = 1000
-"""Rows that are learned from, at most: an evaluation takes the cube of their number."""
-JUDGED_FROM = 6  # distinct rows: fewer leave too little to judge a tuned kernel by
 
 
 @dataclass(frozen=True, eq=False)

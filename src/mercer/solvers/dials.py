@@ -523,3 +523,9 @@ small: their functions are small at the landmarks and large elsewhere."""
 WHITENING_SINGLE = 3e-9
 """Divided by m, what stands for the rounding error where kernel values at the rows are float32: what is then left out
 would magnify their rounding more than ten thousand times."""
+
+
+# loss_sums.py
+
+STEP_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02, 0.005, 0.001)
+"""Parts of a step at which one pass finds the objective, for losses with kinks."""

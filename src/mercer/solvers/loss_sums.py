@@ -12,14 +12,12 @@ from torch import Tensor
 
 from mercer.data.engines import Arrays
 from mercer.losses import Loss
+from mercer.solvers.dials import STEP_SHARES
 from mercer.solvers.dual import Smoothed
 from mercer.solvers.few_span import factor_with_jitter
 from mercer.solvers.objective import Objective
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.symmetric import add_gram
-
-SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02, 0.005, 0.001)
-"""Parts of a step at which one pass finds the objective, for losses with kinks."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class Kinks:
     @property
     def shares(self) -> tuple[float, ...]:
         """The parts of the way from `start` at which the objective is wanted, all of it first."""
-        return (1.0,) if self.start is None else SHARES
+        return (1.0,) if self.start is None else STEP_SHARES
 
     def sums(self, objective: Objective, f: Tensor, features: Any) -> tuple[Tensor, Arrays]:
         f = f + torch.cat([*[r.b for r in self.rounds], self._start[1], self.b]).to(f)

@@ -22,9 +22,10 @@ from mercer.solvers.dials import (
     PASSES_MOST,
     PASSES_NARROWER,
     PATIENCE,
+    STEP_SHARES,
 )
 from mercer.solvers.journal import Journal
-from mercer.solvers.loss_sums import SHARES, Aim, Kinks, Round, Slopes, Trial, answers_of, sums_at
+from mercer.solvers.loss_sums import Aim, Kinks, Round, Slopes, Trial, answers_of, sums_at
 from mercer.solvers.newton import Minimum
 from mercer.solvers.row_blocks import total
 from mercer.solvers.sampled_curvature import SampledCurvature
@@ -137,7 +138,7 @@ def kinked_search(
             d, shift = here["step"], here["shift"]
             there = yield Kinks(aim, u + d, b + shift, delta, rounds, (u, b))
             if not float(there["value"][0]) <= value - 2e-4 * promised + NEWTON_ROUNDING * abs(value):
-                s = SHARES[int(there["value"].nan_to_num(torch.inf, torch.inf).argmin())]
+                s = STEP_SHARES[int(there["value"].nan_to_num(torch.inf, torch.inf).argmin())]
                 if not float(there["value"].min()) < value:
                     break
                 d, shift = s * d, s * shift

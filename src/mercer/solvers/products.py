@@ -12,7 +12,7 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.memory import resolve_budget
-from mercer.operators.base import PART_NUMBERS
+from mercer.operators.dials import PART_NUMBERS
 from mercer.solvers.dials import ENTRIES
 from mercer.solvers.scaling import powers_of_two
 from mercer.solvers.system import System

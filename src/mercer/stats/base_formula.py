@@ -16,9 +16,8 @@ from mercer.formula.derivatives import by_input
 from mercer.formula.evaluate import evaluate
 from mercer.formula.symbols import Program, Statistic, Step, Symbol
 from mercer.kernels import Kernel
+from mercer.stats.dials import LARGEST_WEIGHT
 
-LARGEST_WEIGHT = 1e150
-"""Of a squared difference; its square occurs in the formula."""
 KINDS = ("squared_distance", "inner")
 
 

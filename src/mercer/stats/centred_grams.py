@@ -18,16 +18,8 @@ from mercer.kernels.pair import DensePair
 from mercer.operators import gram
 from mercer.solvers.decompose import eigh
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
+from mercer.stats.dials import FEW_ROWS, LEFT_OUT, PART_NUMBERS, RANK_SHARE
 from mercer.stats.hsic import centred
-
-RANK_SHARE = 10
-"""Factors are worth their products while the product of two ranks stays below so many times the number of rows."""
-LEFT_OUT = 1e-8
-"""The share of the trace that factors may leave out: HSIC is right to as many digits."""
-FEW_ROWS = 64
-"""Up to so many rows eigenvectors give a factor of any kernel at once."""
-PART_NUMBERS = 2**22
-"""Numbers of the permuted factors or matrices that are in memory together."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from mercer.kernels import Gaussian, Kernel, resolve
 from mercer.plots.canvas import BLUE, MUTED, ORANGE, axes_for, name_axes
 from mercer.stats.arguments import check
 from mercer.stats.columns import ColumnDifference, column_differences
+from mercer.stats.dials import KEPT_ROWS, MOST_BLOCKS
 from mercer.stats.families import column_scales, given_kernels
 from mercer.stats.mixed import encoded, is_mixed
 from mercer.stats.resampling import block_length
@@ -30,11 +31,8 @@ from mercer.stats.samples import column_labels, sample_points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_BLOCKS = 1024
-"""Longer series are cut into so many blocks, or twice as many, whose mean features are what is looked at."""
 SHRINK = math.sqrt(0.5)
 """Each layer of intervals is so many times as long as the one before."""
-KEPT_ROWS = 2000
 
 
 def change_points(

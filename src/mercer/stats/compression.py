@@ -11,10 +11,8 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.kernels import Kernel
 from mercer.kernels.pair import DiagonalPair
+from mercer.stats.dials import OVERSAMPLING
 from mercer.stats.sharing import SharedPair
-
-OVERSAMPLING = 2
-"""Compress keeps 2^g times the root of the rows before the last halvings."""
 
 
 def compressed(kernel: Kernel, points: Points, m: int, seed: int, compress: bool) -> Tensor:

@@ -15,17 +15,13 @@ from mercer.core.seeding import as_seed
 from mercer.kernels import Gaussian, resolve
 from mercer.kernels.pair import DensePair
 from mercer.stats.combining import p_value
+from mercer.stats.dials import PERMUTED_AT_ONCE, SUSPECT
 from mercer.stats.families import column_scales, given_kernels
 from mercer.stats.regress_out import RegressedOut, features, gram_matrices_of_z, near_in_z, regressed_out
 from mercer.stats.resampling import signs
 from mercer.stats.results import KernelFinding, TestResult
 from mercer.stats.sides import Side, check_paired, side
 from mercer.stats.two_sample import check_count
-
-AT_ONCE = 8
-"""Resamples whose regressions are one product."""
-SUSPECT = 0.01
-"""Below this p-value errors are said to depend on Z still."""
 
 
 def conditional_independence_test(
@@ -178,7 +174,7 @@ def _repeated(N: Tensor, left: RegressedOut, count: int, seed: int) -> Tensor:
     """T where the errors have random signs and went through the regression once more."""
     W, E = signs(len(N), count, seed).double(), left.noise
     found = []
-    for some in W.split(AT_ONCE, 1):
+    for some in W.split(PERMUTED_AT_ONCE, 1):
         noise = (some.unsqueeze(2) * E.unsqueeze(1)).reshape(len(N), -1)
         errors = left.smoother @ noise
         found.append(((N @ errors) * errors).sum(0).reshape(some.shape[1], -1).sum(1))

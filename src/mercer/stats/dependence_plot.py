@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.plots.canvas import INK, MUTED, ORANGE, SMALL, axes_for, name_axes
+from mercer.plots.canvas import INK, MUTED, ORANGE, axes_for, name_axes
+from mercer.plots.dials import SMALL
+from mercer.stats.dials import MOST_DEPENDENCES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_COLUMNS = 15
-
 
 def plot_shares(found: Sequence[Any], ax: Axes | None = None) -> Axes:
     """How much each column has to do with the other side, those that are significant in colour."""
-    shown = list(found[:MOST_COLUMNS])[::-1]
+    shown = list(found[:MOST_DEPENDENCES])[::-1]
     ax = axes_for(ax, 5.0, 1.2 + 0.28 * len(shown))
     ax.barh(range(len(shown)), [c.share for c in shown], color=[ORANGE if c.pvalue <= 0.05 else MUTED for c in shown])
     ax.set_yticks(range(len(shown)), [f"{c.name} ({c.side})" for c in shown], fontsize=SMALL)

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.plots.canvas import BLUE, INK, MUTED, ORANGE, SMALL, axes_for, legend, name_axes
+from mercer.plots.canvas import BLUE, INK, MUTED, ORANGE, axes_for, legend, name_axes
+from mercer.plots.dials import SMALL
 from mercer.stats.columns import ColumnDifference
+from mercer.stats.dials import MOST_DIFFERENCES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_COLUMNS = 15
-
 
 def plot_columns(found: Sequence[ColumnDifference], ax: Axes | None = None) -> Axes:
     """The distance of each column, those that differ significantly in colour."""
-    shown = list(found[:MOST_COLUMNS])[::-1]
+    shown = list(found[:MOST_DIFFERENCES])[::-1]
     ax = axes_for(ax, 5.0, 1.2 + 0.28 * len(shown))
     colours = [ORANGE if c.pvalue <= 0.05 else MUTED for c in shown]
     ax.barh(range(len(shown)), [c.distance for c in shown], color=colours)

@@ -14,10 +14,8 @@ from mercer.core.arrays import plain_array
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.stats.arguments import check, check_name
+from mercer.stats.dials import EXACT_DISTANCES
 from mercer.stats.samples import Pooled
-
-EXACT_ROWS = 2000
-"""Rows up to which the exact transport is found in a few seconds."""
 
 
 def wasserstein(X: Any, Y: Any, *, method: str = "auto", n_projections: int = 100, random_state: Any = None) -> float:
@@ -39,10 +37,10 @@ def wasserstein(X: Any, Y: Any, *, method: str = "auto", n_projections: int = 10
     check(n_projections=n_projections)
     if x.shape[1] == 1:
         return float(wasserstein_distance(x[:, 0], y[:, 0]))
-    exact = len(x) == len(y) and len(x) <= EXACT_ROWS
+    exact = len(x) == len(y) and len(x) <= EXACT_DISTANCES
     if method == "exact" and not exact:
         raise InputError(
-            f'method="exact" needs equally many rows, at most {EXACT_ROWS:,}; got {len(x):,} and {len(y):,}. '
+            f'method="exact" needs equally many rows, at most {EXACT_DISTANCES:,}; got {len(x):,} and {len(y):,}. '
             'Use method="sliced".'
         )
     if exact and method != "sliced":

@@ -16,12 +16,10 @@ from mercer.core.errors import InputError
 from mercer.kernels import Kernel
 from mercer.operators import gram
 from mercer.stats.arguments import check
+from mercer.stats.dials import PAIRS_EACH
 from mercer.stats.pair_sums import pair_sums
 from mercer.stats.rowwise import paired_values
 from mercer.stats.samples import Pooled
-
-PAIRS_EACH = 10
-"""Pairs for each row that an incomplete statistic takes unless told otherwise."""
 
 
 def quadratic(kernel: Kernel, pooled: Pooled, a: Tensor, b: Tensor, unbiased: bool, memory_budget: Any) -> float:

@@ -15,9 +15,7 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import Gaussian, InverseMultiquadric, Kernel, Laplace, Spectrum, as_kernel, resolve
 from mercer.kernels.dials import MAX_ROWS
-
-WIDTHS = 10
-"""Widths of each of the two shapes of kernels."""
+from mercer.stats.dials import WIDTHS
 
 
 @dataclass(frozen=True)

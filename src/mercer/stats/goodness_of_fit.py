@@ -20,6 +20,7 @@ from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.stats.columns import ColumnDifference, holm
 from mercer.stats.combining import check_combine, combined, per_kernel_p_values
+from mercer.stats.dials import PARAMETRIC_RESAMPLES, ROUNDING
 from mercer.stats.families import family, given_kernels
 from mercer.stats.mixed import is_mixed
 from mercer.stats.pair_sums import PairSums, pair_sums
@@ -28,17 +29,7 @@ from mercer.stats.results import TestResult, findings
 from mercer.stats.samples import column_labels, sample_points
 from mercer.stats.scores import scored_points
 from mercer.stats.stein_kernel import SteinKernel
-from mercer.stats.two_sample import (
-    ROUNDING,
-    TwoSampleResult,
-    check_count,
-    flip_probability,
-    kernel_words,
-    two_sample_test,
-)
-
-PARAMETRIC_RESAMPLES = 500
-"""Samples of a fitted distribution, each of which is fitted again, unless told otherwise."""
+from mercer.stats.two_sample import TwoSampleResult, check_count, flip_probability, kernel_words, two_sample_test
 
 
 def goodness_of_fit_test(

@@ -20,20 +20,16 @@ from mercer.stats.arguments import check_name
 from mercer.stats.centred_grams import CentredGram, centred_gram, permutation_moments, permuted_sums
 from mercer.stats.combining import check_combine, combined, per_kernel_p_values
 from mercer.stats.dependence_plot import plot_pairs, plot_shares
+from mercer.stats.dials import COLUMN_RESAMPLES, EXACT_INDEPENDENCE, EXPONENT, ROUNDING
 from mercer.stats.orders import consecutive_blocks, orders, row_blocks
 from mercer.stats.resampling import block_length
 from mercer.stats.results import TestResult, findings
 from mercer.stats.sides import Side, check_paired, side
-from mercer.stats.two_sample import COMBINED, ROUNDING, check_count
+from mercer.stats.two_sample import COMBINED, check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EXPONENT = 2.0
-"""How much the kernels that say most count, with statistics in standard deviations over permutations."""
-EXACT_ROWS = 250
-"""Up to so many rows everything is float64, so that equal statistics are equal to the last digits."""
-COLUMN_RESAMPLES = 500
 NULLS = ("permutation", "gamma")
 
 
@@ -117,7 +113,7 @@ def independence_test(
     pairs = [(k, l) for k in x.kernels for l in y.kernels]
     if null == "gamma":
         return _by_gamma(x, y, pairs, grams, moments)
-    dtype = torch.float64 if len(x) <= EXACT_ROWS else torch.float32
+    dtype = torch.float64 if len(x) <= EXACT_INDEPENDENCE else torch.float32
     sums = permuted_sums(found_x, found_y, orders(len(x), n_resamples, seed, blocks), dtype)
     statistics = sums / len(x) ** 2
     joint, each = _joined(combine, statistics, moments, dtype)
@@ -227,7 +223,7 @@ def _columns(one: Side, other: Side, seed: int) -> list[ColumnDependence]:
     parts = one.by_column(seed)
     grams = [centred_gram(p.kernels[0], p.points) for p in parts]
     whole = [centred_gram(other.middle, other.points)]
-    dtype = torch.float64 if len(one) <= EXACT_ROWS else torch.float32
+    dtype = torch.float64 if len(one) <= EXACT_INDEPENDENCE else torch.float32
     sums = permuted_sums(grams, whole, orders(len(one), COLUMN_RESAMPLES, seed), dtype)
     mean, variance = np.array([permutation_moments(g, whole[0]) for g in grams]).T
     spread = np.sqrt(variance)

@@ -12,9 +12,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
-
-AT_ONCE = 256
-"""Orders that are drawn together."""
+from mercer.stats.dials import ORDERS_AT_ONCE
 
 
 def orders(n: int, count: int, seed: int, blocks: Tensor | None = None) -> Iterator[Tensor]:
@@ -35,8 +33,8 @@ def orders(n: int, count: int, seed: int, blocks: Tensor | None = None) -> Itera
         return
     rng = np.random.default_rng(seed)
     yield torch.from_numpy(places.reshape(1, -1))
-    for start in range(0, count, AT_ONCE):
-        size = min(AT_ONCE, count - start)
+    for start in range(0, count, ORDERS_AT_ONCE):
+        size = min(ORDERS_AT_ONCE, count - start)
         if blocks is None:
             yield torch.from_numpy(rng.permuted(np.tile(places, (size, 1)), axis=1))
         else:

@@ -14,15 +14,8 @@ from mercer.core.errors import NotFiniteError
 from mercer.core.memory import require, resolve_budget
 from mercer.kernels import Kernel
 from mercer.operators.backends.cuts import slices
+from mercer.stats.dials import EXACT_ROWS, LEAST_ROWS, TILE_NUMBERS, TILES
 from mercer.stats.sharing import SharedPair
-
-TILE_NUMBERS = 2**20
-"""Numbers of a tile of one kernel: several of them and their products with V stay in the caches."""
-LEAST_ROWS = 16
-TILES = 6
-"""Tiles that are in memory together: distances, a kernel, and what is made on the way."""
-EXACT_ROWS = 1500
-"""Up to so many rows everything is float64, so that equal statistics are equal to the last digits."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,19 +16,11 @@ from mercer.kernels.pair import DensePair
 from mercer.operators import gram
 from mercer.solvers.decompose import eigh
 from mercer.solvers.pivoted_cholesky import pivoted_cholesky
+from mercer.stats.dials import LEAVES, MOST_FEATURES, REGRESSED_LEFT_OUT, REGRESSED_WIDTHS, TREES, WIDTHS_OF_LEAVES
 from mercer.stats.families import column_scales
 
-WIDTHS = (1 / 16, 1 / 4, 1 / 2, 1.0, 2.0)
-"""Widths of the kernels on Z that are tried, in median distances; each with every ridge."""
-WIDTHS_OF_LEAVES = (1 / 4, 1.0, 4.0)
-"""Widths within the leaves of trees."""
-TREES, LEAVES = 10, 8
-"""Trees of two thirds of the rows each, and their leaves. Without them jumps of X and of Y at the same Z, of 7 times
-the noise, are taken for dependence in half of all samples of 200 rows."""
 RIDGES = np.logspace(-8, 0, 17)
 """Ridges over n."""
-MOST_FEATURES, LEFT_OUT = 50, 1e-3
-"""Features of a side, and the share of the trace that they may leave out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +56,7 @@ def features(kernel: Kernel, points: Points) -> Tensor:
         F = (vectors * values.clamp(min=0.0).sqrt())[:, -MOST_FEATURES:]
     else:
         operator = gram(kernel, points, dtype="float64")
-        enough = LEFT_OUT * float(torch.as_tensor(operator.diag()).sum())
+        enough = REGRESSED_LEFT_OUT * float(torch.as_tensor(operator.diag()).sum())
         F = pivoted_cholesky(operator, min(len(points), MOST_FEATURES), how="greedy", enough=enough).F.cpu()
     return F - F.mean(0)
 
@@ -98,9 +90,9 @@ def gram_matrices_of_z(points: Points, C: Tensor) -> Iterator[Tensor]:
     leaves of trees where C jumps.
     """
     z, median = _scaled(points)
-    for width in WIDTHS:
+    for width in REGRESSED_WIDTHS:
         yield Gaussian(width * median).on(DensePair(z)).double()
-    for width in WIDTHS:
+    for width in REGRESSED_WIDTHS:
         yield Laplace(width * median).on(DensePair(z)).double()
     together = same_leaf(z.values.numpy(), C.numpy())
     for width in WIDTHS_OF_LEAVES:

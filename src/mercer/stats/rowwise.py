@@ -12,9 +12,7 @@ from mercer.core.arrays import Points, Warp
 from mercer.core.errors import InputTypeError
 from mercer.kernels import Kernel
 from mercer.kernels.pair import Pair, as_scale, row_values, vectors
-
-ROWS_AT_ONCE = 2**20
-"""Numbers of rows that are paired at a time."""
+from mercer.stats.dials import ROWS_AT_ONCE
 
 
 class RowwisePair(Pair):

@@ -14,14 +14,7 @@ from mercer.core.errors import InputError, ModelFileError
 from mercer.core.rules import is_integer
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Gaussian
-
-MEMORIES = (10.0, 50.0, 250.0)
-"""Rows that count in the three running means; at most a quarter of the reference each."""
-FEATURES = 256
-STREAMS = 128
-"""Simulated streams. The expected run length is known to a tenth."""
-LEAST_STEPS = 2000
-LONGEST = 200_000
+from mercer.stats.dials import LEAST_STEPS, LONGEST, MEMORIES, STREAMS, WATCHED_FEATURES
 
 
 @dataclass(eq=False)
@@ -60,7 +53,7 @@ class Watch:
         x = (rows.double() - centre) / scale
         distances = torch.nn.functional.pdist(x[:1000])
         median = float(distances[distances > 0].median()) if bool((distances > 0).any()) else 1.0
-        features = FourierFeatures.draw(Gaussian(median / 2), Points(x), FEATURES, seed)
+        features = FourierFeatures.draw(Gaussian(median / 2), Points(x), WATCHED_FEATURES, seed)
         phi = features(Points(x)).float()
         rates = torch.tensor([2.0 / (min(m, max(2.0, len(x) / 4)) + 1.0) for m in MEMORIES])
         records, levels, spreads, steps = _simulated(phi, rates, expected, seed)

@@ -11,12 +11,10 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.kernels.pair import DiagonalPair
 from mercer.stats.base_formula import BaseFormula, base_formula
+from mercer.stats.dials import GREEDY_AT_ONCE, NEAR
 from mercer.stats.shared_steps import SharedSteps
 from mercer.stats.sharing import SharedPair
-from mercer.stats.stein_kernel import NEAR, SteinKernel
-
-AT_ONCE = 2**14
-"""Rows whose values are made together, so that they stay in the caches."""
+from mercer.stats.stein_kernel import SteinKernel
 
 
 def stein_greedy(
@@ -72,7 +70,7 @@ class SteinRows:
             self.near = self.formula.has_roots
             programs = [self.formula.value, self.formula.slopes[0], self.formula.seconds.get((0, 0))]
             self.programs = SharedSteps([program for program in programs if program is not None])
-            self.parts = [part.T.contiguous() for part in torch.cat(sides, 1).split(AT_ONCE)]
+            self.parts = [part.T.contiguous() for part in torch.cat(sides, 1).split(GREEDY_AT_ONCE)]
 
     def add_to(self, cost: Tensor, i: int) -> None:
         """Add a row, twice, to the cost of each."""

@@ -17,10 +17,8 @@ from mercer.kernels.algebra import need_function, need_kernel
 from mercer.kernels.pair import Pair, vectors
 from mercer.kernels.properties import Properties
 from mercer.stats.base_formula import BaseFormula, Term, at, base_formula
+from mercer.stats.dials import NEAR
 from mercer.stats.scores import score_rows
-
-NEAR = 1e-20
-"""Added to squared distances under a root, whose slopes are finite but not written for coincident points."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

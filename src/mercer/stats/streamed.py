@@ -23,12 +23,9 @@ from mercer.data.rows.source import Part
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Kernel, resolve
 from mercer.stats.arguments import check, check_given
+from mercer.stats.dials import KEPT, STREAMED_FEATURES
 from mercer.stats.estimates import Estimate, h_values, witness_values
 from mercer.stats.samples import Pooled
-
-FEATURES = 256
-KEPT = 2000
-"""Rows of each source that are drawn: for the width, for the witness of "cross", and for the result to look at."""
 
 
 def is_source(X: Any) -> bool:
@@ -95,7 +92,7 @@ def feature_estimate(kernel: Kernel, given: Streamed) -> tuple[Estimate, float, 
     r"""The distance of the mean features, :math:`|\hat\mu_X - \hat\mu_Y|^2` without its bias, and the mean and the
     variance of the biased one if both samples have one distribution.
     """
-    features = FourierFeatures.draw(kernel, _row(given.x), FEATURES, given.seed)
+    features = FourierFeatures.draw(kernel, _row(given.x), STREAMED_FEATURES, given.seed)
     sums = [_total(given.client, source, _moments, features) for source in (given.x, given.y)]
     n = [float(s["n"]) for s in sums]
     means = [s["phi"] / c for s, c in zip(sums, n, strict=True)]

@@ -21,6 +21,7 @@ from mercer.operators import gram
 from mercer.plots.canvas import BLUE, MUTED, axes_for, legend, name_axes
 from mercer.stats.arguments import check, check_given
 from mercer.stats.compression import compressed, swapped
+from mercer.stats.dials import MANY_ROWS, MOST, REFINED_ROWS
 from mercer.stats.ksd import base_kernel
 from mercer.stats.pair_sums import pair_sums
 from mercer.stats.samples import column_labels, sample_points
@@ -31,12 +32,6 @@ from mercer.stats.stein_kernel import SteinKernel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-MANY_ROWS, REFINED_ROWS = 20_000, 1024
-"""Above the first number rows are compressed to the second, at least, before they are thinned."""
-
-MOST = 1000
-"""Points that thinning to a target takes at most, unless m says otherwise."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from mercer.kernels import Kernel
 from mercer.stats.arguments import check, check_name
 from mercer.stats.columns import ColumnDifference, column_differences
 from mercer.stats.combining import check_combine, combined, per_kernel_p_values
+from mercer.stats.dials import ROUNDING
 from mercer.stats.differences_plot import plot_columns, plot_line
 from mercer.stats.estimates import ESTIMATES, Estimate, shuffled
 from mercer.stats.families import domain_of, family, given_kernels
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 COMBINED = {"fused": "fused", "min_p": "smallest p-value", "agg": "aggregated"}
 NULLS = ("permutation", "wild", "gamma")
-ROUNDING = {torch.float64: 1e-13, torch.float32: 5e-6}
-"""Statistics closer than this share of the size of the kernel count as equal; in float32 also divided by n."""
 
 
 def two_sample_test(

@@ -22,12 +22,12 @@ from mercer.core.rules import (
 )
 from mercer.kernels import Kernel
 from mercer.plots.canvas import numbers, vector
+from mercer.theory.dials import MOST_ROWS
 
 POSITIVE = number(lambda value: value > 0, "a finite number > 0")
 SHARE = Rule(is_number, lambda value: 0 < value < 1, "a number between 0 and 1")
 FUNCTION = of_kind(callable, "a function of an array of rows")
 DEGREE = Rule(is_integer, lambda value: 0 <= value <= 10_000, "an integer from 0 to 10,000, a degree")
-MOST_ROWS = 10**18
 
 RULES: Rules = {
     "alpha": SCALE,

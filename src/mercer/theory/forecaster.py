@@ -11,25 +11,23 @@ from scipy.stats import norm
 
 from mercer.core.errors import InputError
 from mercer.theory.arguments import check, columns_of, square
+from mercer.theory.dials import (
+    FARTHEST,
+    FEWEST_BELIEVED,
+    FEWEST_ROWS,
+    LARGEST_ERROR,
+    LARGEST_GAP,
+    MOST_DUPLICATES,
+    NOISE,
+    PER_DOUBLING,
+    SHARE_ALONE,
+    SHARE_OF_CHANGE,
+    SMALLEST_RIDGE,
+    WIDTH,
+)
 from mercer.theory.power_law import PowerLaw, power_laws
 from mercer.theory.ridge_path import Eigen, RidgePath
 from mercer.theory.spectral_forecast import SpectralForecast
-
-FEWEST_ROWS = 64
-"""Below, subsets have fewer than eight rows."""
-FEWEST_BELIEVED, FARTHEST = 150, 8
-"""Forecasts from fewer rows, or of more times as many, are not believed."""
-MOST_DUPLICATES, SMALLEST_RIDGE = 0.02, 1.5
-"""Of the share of rows that repeat others, and of the best kappa beside that of alpha = 0, for the spectrum to tell."""
-LARGEST_GAP, LARGEST_ERROR = 0.4, 0.25
-"""Of |log GCV / LOO|, and of the error of the logarithm of a change, times the root of the doublings."""
-SHARE_OF_CHANGE, SHARE_ALONE = 0.2, 0.4
-"""Of the logarithm of a forecast change, how much is doubted where there are two readings, and where there is one."""
-PER_DOUBLING = 0.5
-"""Error of the logarithm for each doubling, times the root of the rows."""
-WIDTH, NOISE = 1.1, 1.5
-"""By how much these errors, and that of leave-one-out, are wider than normal ones. All constants were fixed on the
-first sets of benchmarks/forecasts.py; the others judge them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ from scipy.optimize import nnls
 
 from mercer.core.seeding import as_seed
 from mercer.plots.canvas import numbers
+from mercer.theory.dials import REPEATS
 from mercer.theory.ridge_path import Eigen, RidgePath
 
 HALVINGS = np.arange(6, 0, -1) / 2
 """Subsets have n 2^-h rows."""
-REPEATS = 4
 EXPONENTS = np.linspace(0.05, 2.0, 79)
 
 

@@ -10,12 +10,9 @@ import numpy as np
 
 from mercer.plots.canvas import ORANGE, legend
 from mercer.theory.arguments import POSITIVE, check
-from mercer.theory.forecaster import FARTHEST, Forecaster
+from mercer.theory.dials import DRAWN, FARTHEST, NEEDED_STEPS
+from mercer.theory.forecaster import Forecaster
 from mercer.theory.learning_curve import LearningCurve, curve_of
-
-STEPS = 400
-DRAWN = (1, 2, 4, 8, 16)
-"""How many times the rows at hand a picture shows."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def samples_needed(made: Forecaster, target: float, *, measure: str = "RMSE") ->
         floor = made.noise**0.5 if root else made.noise
         why = f"no number of rows: forecasts tend to {floor:.4g}, the noise as far as these rows say"
         return SamplesNeeded(target, None, why, None, curve)
-    factors = np.geomspace(1, FARTHEST, STEPS)
+    factors = np.geomspace(1, FARTHEST, NEEDED_STEPS)
     enough = [f for f in factors if made.at(float(f))[0] <= wanted]
     if not enough:
         why = f"more than {FARTHEST} times the rows at hand, which is too far to foresee"

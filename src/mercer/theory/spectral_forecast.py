@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer.theory.dials import FORECAST_STEPS, WINDOW
 from mercer.theory.ridge_path import RidgePath
 
-WINDOW = 8.0
-"""Values of kappa up to this many times the best are fitted: below the best, rows say too little."""
 EXPONENTS = np.linspace(0.05, 2.0, 79)
-STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class SpectralForecast:
 
     def error(self, rows: float) -> float:
         """The expected squared error with that many rows and the best alpha."""
-        ratio = np.geomspace(min(1.0, self.n / rows), 1.0, STEPS)
+        ratio = np.geomspace(min(1.0, self.n / rows), 1.0, FORECAST_STEPS)
         share = self.df2 * ratio**-self.decay / rows
         errors = (self.noise + self.slope * ratio**self.exponent) / np.where(share < 1, 1 - share, np.nan)
         return float(np.nanmin(errors)) if (share < 1).any() else np.inf

@@ -14,13 +14,10 @@ from mercer.kernels import Kernel
 from mercer.plots.canvas import vector
 from mercer.plots.degrees import degree_spectrum
 from mercer.theory.arguments import check
+from mercer.theory.dials import NODES, TERMS
 from mercer.theory.harmonics import legendre, log_harmonics_dimensions
 from mercer.theory.power_series import sphere_program, taylor_coefficients
 
-TERMS = 2000
-"""Taylor coefficients that are summed."""
-NODES = 2000
-"""Points of the quadrature."""
 ROUNDING = 16 * np.finfo(float).eps
 
 Angular = Callable[[np.ndarray], Any]

@@ -16,13 +16,10 @@ from mercer.plots.risk import risk_curve
 from mercer.theory.algebra import solve
 from mercer.theory.arguments import check, rows_counts
 from mercer.theory.degrees import sphere_points
+from mercer.theory.dials import MORE_DEGREES, TEST_POINTS
 from mercer.theory.equivalents import KRRRisk, krr_risk
 from mercer.theory.harmonics import legendre, sphere_harmonics_dimension
 from mercer.theory.sphere import SphereSpectrum, sphere_spectrum
-
-MORE_DEGREES = 12
-"""Degrees above those of the target that have eigenvalues of their own; the others act as a ridge."""
-TEST_POINTS = 1000
 
 
 @dataclass(frozen=True, eq=False)

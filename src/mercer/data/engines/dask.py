@@ -14,17 +14,9 @@ import distributed
 from dask import delayed
 
 from mercer.core.errors import ClusterError, InputError
+from mercer.data.dials import LONGEST_CALL, MOST_DEATHS, POLL
 from mercer.data.engines.engine import Arrays, Merge, Work, bunches
 from mercer.data.rows.source import Part, RowSource
-
-POLL = 1.0
-"""Seconds between two looks at the cluster while it works."""
-
-LONGEST_CALL = 15.0
-"""Seconds in which a scheduler that is there answers a first call."""
-
-MOST_DEATHS = 20
-"""Times that work may be taken up again after its workers died, without anything getting done in between."""
 
 ON = "With checkpoint= a fit goes on from where it was."
 

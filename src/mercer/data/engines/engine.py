@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
+from mercer.data.dials import BUNCH
 from mercer.data.rows.source import Part, RowSource
 
 Arrays = dict[str, Tensor]
@@ -18,8 +19,6 @@ Work = Callable[..., Arrays]
 
 Merge = Callable[[Arrays, Arrays], Arrays]
 
-BUNCH = 16
-"""Results that are merged where they are; what is merged here, after each other, are bunches of so many."""
 
 Item = TypeVar("Item")
 

@@ -9,14 +9,12 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
+from mercer.data.dials import MOST_KINDS
 from mercer.data.engines.engine import Arrays, Engine, grouped
 from mercer.data.engines.sample import most_rows
 from mercer.data.engines.serial import SerialEngine
 from mercer.data.rows.source import Part, RowSource
 from mercer.data.rows.stream import read_ahead
-
-MOST = 10_000
-"""Different numbers beyond which targets are no labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +71,10 @@ def _joined(a: Arrays, b: Arrays) -> Arrays:
 
 def _merged(values: Tensor, weights: Tensor, places: Tensor) -> Arrays:
     kinds, which = torch.unique(values, return_inverse=True)
-    if len(kinds) > MOST:
+    if len(kinds) > MOST_KINDS:
         raise InputError(
-            f"y has more than {MOST:,} different values, which are numbers rather than labels: use KernelRidge or "
-            "KernelRegressor."
+            f"y has more than {MOST_KINDS:,} different values, which are numbers rather than labels: use "
+            "KernelRidge or KernelRegressor."
         )
     first = torch.full((len(kinds),), torch.iinfo(torch.int64).max).scatter_reduce(0, which, places, "amin")
     return {"values": kinds, "weights": weights.new_zeros(len(kinds)).index_add(0, which, weights), "first": first}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from mercer.data.dials import SAMPLED_AT_ONCE
 from mercer.data.engines.engine import Arrays, Engine, grouped
 from mercer.data.rows.source import Chunk, Part, RowSource, drawn, picked, sample_rows
-
-NUMBERS_AT_ONCE = 2**25
-"""Numbers of a group of rows: what a worker may have to hold."""
 
 
 def most_rows(source: RowSource) -> int:
     """Rows of a group that a worker can hold."""
-    return max(1, NUMBERS_AT_ONCE // source.n_features)
+    return max(1, SAMPLED_AT_ONCE // source.n_features)
 
 
 def sample_with(engine: Engine | None, source: RowSource, count: int, generator: torch.Generator) -> Chunk:

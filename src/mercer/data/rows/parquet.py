@@ -15,19 +15,11 @@ import numpy as np
 import torch
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.data.dials import BUFFER, MOST_LABELS, PAGES
 from mercer.data.rows.marks import FileMark, changed
 from mercer.data.rows.source import Chunk, Part, RowSource, equal_parts, rows_at_once_for
 
 ENDINGS = (".parquet", ".pq")
-
-PAGES = 2**22
-"""Memory that the pages of a column take while they are decoded."""
-
-MOST_LABELS = 10_000
-"""Different texts beyond which a target is none of labels."""
-
-BUFFER = 2**18
-"""Bytes of each column that are read from a file at a time, rather than a whole row group."""
 
 
 class ParquetRows(RowSource):

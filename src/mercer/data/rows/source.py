@@ -15,12 +15,8 @@ from torch import Tensor
 
 from mercer.core.arrays import IMPUTE, IMPUTE_ROWS, REPLACE
 from mercer.core.errors import InputError
+from mercer.data.dials import NUMBERS_AT_ONCE, ROWS_AT_ONCE
 from mercer.data.rows.stream import read_ahead
-
-ROWS_AT_ONCE = 65_536
-NUMBERS_AT_ONCE = 2**23
-"""The most rows, and the most numbers, of a part unless told otherwise: they do not depend on the memory that is free,
-so that the same data give the same sums everywhere."""
 
 
 @dataclass(frozen=True)

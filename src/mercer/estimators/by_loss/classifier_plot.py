@@ -12,9 +12,8 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.data.given import Axes
 from mercer.estimators.by_loss.fit import LossFit
+from mercer.estimators.dials import REGIONS_SIDE
 from mercer.plots.classification import decision_regions, reliability
-
-SIDE = 150
 
 
 def regions_plot(fit: LossFit, given: tuple[Any, Any] | None, *, names: Sequence[str], ax: Axes | None = None) -> Any:
@@ -23,9 +22,9 @@ def regions_plot(fit: LossFit, given: tuple[Any, Any] | None, *, names: Sequence
     shown = np.asarray(X, dtype=np.float64)
     low, high = shown.min(0), shown.max(0)
     margin = np.where(high > low, 0.08 * (high - low), 1.0)
-    sides = [np.linspace(low[j] - margin[j], high[j] + margin[j], SIDE) for j in range(2)]
+    sides = [np.linspace(low[j] - margin[j], high[j] + margin[j], REGIONS_SIDE) for j in range(2)]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    decisions = fit.values(Points(torch.from_numpy(grid))).cpu().numpy().reshape(SIDE, SIDE, -1)
+    decisions = fit.values(Points(torch.from_numpy(grid))).cpu().numpy().reshape(REGIONS_SIDE, REGIONS_SIDE, -1)
     return decision_regions(shown, np.asarray(y), sides[0], sides[1], decisions, fit.plan.classes, names=names, ax=ax)
 
 

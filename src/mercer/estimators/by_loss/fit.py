@@ -13,15 +13,13 @@ from mercer.core.arrays import Points, checked_values
 from mercer.core.results import SolverReport
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.by_loss.plan import LossPlan
+from mercer.estimators.dials import ZERO
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.functions.sums import KernelSum
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
 from mercer.selection.left_out import LeftOutPredictions
 from mercer.selection.loss_alpha import LeftOut
-
-ZERO = 1e-9
-"""Coefficients below this share of the largest are none."""
 
 
 @dataclass(eq=False)

@@ -18,7 +18,7 @@ from mercer.estimators.by_loss.problem import problem_of
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.common.forecast import Merged, by_parts
 from mercer.theory import Forecaster, forecasters
-from mercer.theory.forecaster import MOST_DUPLICATES
+from mercer.theory.dials import MOST_DUPLICATES
 
 BRIER = "Brier score"
 ON_LANDMARKS = "the fit is on landmarks, whose spectrum is not that of the kernel"

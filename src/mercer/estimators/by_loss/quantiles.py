@@ -7,9 +7,7 @@ from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
 from mercer.data.given import Numbers
-
-CROSSED = 1e-9
-"""Quantiles cross where one is below the last by more than this, in units of the targets."""
+from mercer.estimators.dials import CROSSED
 
 
 def checked_quantiles(quantiles: Numbers) -> tuple[float, ...]:

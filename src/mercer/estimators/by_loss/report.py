@@ -24,6 +24,7 @@ from mercer.estimators.common.account import (
     some_of,
 )
 from mercer.estimators.common.tuned import tuning_text
+from mercer.estimators.dials import FEWEST_LEFT, MOST_CLASSES, MOST_JUDGED
 from mercer.kernels.shown import kernel_text
 from mercer.losses import Loss
 from mercer.selection.left_out import LeftOutPredictions
@@ -33,10 +34,6 @@ CRITERIA = {
     "gcv": "generalised approximate cross-validation",
     "folds": "five folds",
 }
-MOST_CLASSES = 10
-"""Classes that are named."""
-MOST_ROWS, FEWEST_ROWS = 1500, 400
-"""Rows that a report leaves out where it has to find that out; of many classes fewer, but no less than these."""
 
 
 def classifier_report(fit: LossFit, n_features: int | None) -> Report:
@@ -68,7 +65,7 @@ def _numbers_account(fit: LossFit) -> Account:
     """How good a regression is at rows left out, and what these rows say."""
     if fit.sample is None:
         return path_account(fit.path)
-    sample, which = some_of(fit.sample, MOST_ROWS, MOST_ROWS)
+    sample, which = some_of(fit.sample, MOST_JUDGED, MOST_JUDGED)
     left_out = _left_out(fit, sample, which)
     middle = left_out.values.shape[1] // 2
     values = left_out.values[:, middle : middle + 1]
@@ -96,7 +93,7 @@ def _classes_account(fit: LossFit) -> Account:
     plan, classes = fit.plan, fit.plan.classes
     if fit.sample is None or classes is None:
         return path_account(fit.path)
-    known_out, most = fit.out, max(FEWEST_ROWS, MOST_ROWS // (len(classes) // 2))
+    known_out, most = fit.out, max(FEWEST_LEFT, MOST_JUDGED // (len(classes) // 2))
     sample, which = some_of(fit.sample, max(most, len(fit.sample) * (known_out is not None)), most)
     if known_out is None:
         again = fit

@@ -20,24 +20,20 @@ from mercer.estimators.by_loss.plan import LossPlan, by_spectrum
 from mercer.estimators.by_loss.probabilities import calibrated, decisions_left_out
 from mercer.estimators.by_loss.problem import Problem, objectives_of, problem_of
 from mercer.estimators.by_loss.quantiles import crossings
+from mercer.estimators.dials import FEW_PATH_ROWS, FEWEST_PATH_ROWS, PATH_ROWS, ROUGH_TOL
 from mercer.losses import LOSSES
 from mercer.operators.placement import Placement
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
+from mercer.selection.dials import PATH_MATRICES
 from mercer.selection.loss_alpha import LeftOut, loss_alphas, select_loss_alpha, some_of
-from mercer.selection.spectral_path import MATRICES, Spectral, select_alpha_of_spectrum
+from mercer.selection.spectral_path import Spectral, select_alpha_of_spectrum
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.minimise import minimise
 from mercer.solvers.newton import Minimum
 from mercer.solvers.objective import Known
 from mercer.solvers.scaling import powers_of_two
-
-FEWEST_PATH_ROWS = 200
-PATH_ROWS, FEW_PATH_ROWS = 2000, 20_000
-"""Different rows on which alphas are compared: at least, and at most with coefficients of rows and of landmarks."""
-ROUGH = 1e-4
-"""The tolerance of fits to folds that compare alphas in whole decades."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +89,7 @@ def at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
         return _at_spectral_alpha(plan, problem)
     options = plan.options(tell=False)
     if kinked:
-        options["tol"] = max(options["tol"], ROUGH)
+        options["tol"] = max(options["tol"], ROUGH_TOL)
     alphas = loss_alphas(problem.span, scale or 1.0, coarse=kinked)
     path, minima, out = select_loss_alpha(problem.span, problem.objectives, problem.folds, options, alphas, how)
     path = replace(path, measure=plan.settings.measure)
@@ -155,9 +151,9 @@ def _path_rows(plan: LossPlan, span: FullSpan | FewSpan) -> int:
     on_cpu = torch.device(span.device).type == "cpu"
     if isinstance(span, FewSpan):
         spare = span.spare if on_cpu else resolve_budget(plan.place.memory_budget, "cpu")
-        return min(FEW_PATH_ROWS, max(FEWEST_PATH_ROWS, int(spare / (MATRICES * 8 * max(1, span.m)))))
+        return min(FEW_PATH_ROWS, max(FEWEST_PATH_ROWS, int(spare / (PATH_MATRICES * 8 * max(1, span.m)))))
     spare = span.room if on_cpu else resolve_budget(plan.place.memory_budget, "cpu")
-    return min(PATH_ROWS, max(FEWEST_PATH_ROWS, math.isqrt(int(max(0, spare) / (MATRICES * 8)))))
+    return min(PATH_ROWS, max(FEWEST_PATH_ROWS, math.isqrt(int(max(0, spare) / (PATH_MATRICES * 8)))))
 
 
 def scale_of(plan: LossPlan, data: Sample) -> float:

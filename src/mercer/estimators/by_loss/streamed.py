@@ -26,6 +26,7 @@ from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.labels import class_weights, encoded
 from mercer.estimators.common.parts import blocks_in_parts, checkpoint_of, rows_to_sample, where_read
 from mercer.estimators.common.samples import sampled
+from mercer.estimators.dials import BEGUN_TOL, FEW_KINKED
 from mercer.losses import Multinomial, PiecewiseLinear, Squared
 from mercer.selection import Tuned
 from mercer.selection.calibration import Calibration
@@ -36,11 +37,6 @@ from mercer.solvers.minimise import minimise
 from mercer.solvers.passes import Search, kinked_search, minima, smooth_search
 from mercer.solvers.row_blocks import total
 from mercer.solvers.sampled_curvature import SampledCurvature
-
-BEGUN = 1e-4
-"""The tolerance of the fit to a sample, where passes over all rows begin."""
-FEW_KINKED = 4000
-"""Rows of a sample on which folds compare alphas of losses with kinks."""
 
 
 def fit_labels(settings: LossSettings, source: RowSource, engine: Engine | None) -> LossFit:
@@ -140,7 +136,7 @@ def _begun(plan: LossPlan, problem: Problem) -> Found:
         few = few_problem(plan, problem.data.take(drawn[:FEW_KINKED]), problem.centres)
     held = plan.reserved + 8 * problem.span.m * (len(problem.data) if problem.span.kept is not None else 0)
     rough = replace(
-        plan, place=plan.place.beside(held), settings=replace(plan.settings, tol=max(plan.settings.tol, BEGUN))
+        plan, place=plan.place.beside(held), settings=replace(plan.settings, tol=max(plan.settings.tol, BEGUN_TOL))
     )
     found = at_best_alpha(rough, few, scale_of(plan, few.data))
     rows = f"alpha was chosen on {len(few.data):,} rows"
@@ -162,7 +158,7 @@ def _searches(plan: LossPlan, problem: Problem, aims: list[Aim], found: Found, s
     searches = []
     for aim in aims:
         objective = aim.objective(targets, weights)
-        start = minimise(span, objective, tol=max(settings.tol, BEGUN))
+        start = minimise(span, objective, tol=max(settings.tol, BEGUN_TOL))
         u, b = start.value, start.intercept
         if isinstance(aim.loss, PiecewiseLinear):
             searches.append(kinked_search(aim, span.mean_diag, u, b, settings.tol, settings.max_iter, tell))

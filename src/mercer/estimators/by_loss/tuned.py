@@ -12,17 +12,13 @@ from mercer.data.sample import Sample
 from mercer.estimators.by_loss.plan import LossPlan, by_spectrum
 from mercer.estimators.by_loss.problem import objectives_of
 from mercer.estimators.common.tuned import tuned_kernel
+from mercer.estimators.dials import COMPARED_ROWS, REACH
 from mercer.kernels.median import weighted_median
 from mercer.losses import Squared
 from mercer.selection import Tuned
 from mercer.selection.loss_alpha import loss_alphas, some_of
 from mercer.selection.spectral_path import Spectral, select_alpha_of_spectrum
 from mercer.solvers.full_span import FullSpan
-
-COMPARED = 1000
-"""Different rows on which kernels are compared by the loss itself, at most."""
-REACH = 3.0
-"""Median distances to the median beyond which targets are moved in, where the loss is not squared."""
 
 
 def tuned(plan: LossPlan, sample: Sample) -> tuple[LossPlan, Tuned | None]:
@@ -43,7 +39,7 @@ def tuned(plan: LossPlan, sample: Sample) -> tuple[LossPlan, Tuned | None]:
         targets = _moved_in(targets, data.weights)
     loss_of = None
     if settings.tune is True and by_spectrum(plan) and not squared:
-        index = some_of(data.rows, data.targets, COMPARED)
+        index = some_of(data.rows, data.targets, COMPARED_ROWS)
         some = data if len(index) == len(data) else data.take(index)
         loss_of = lambda kernel: _loss_left_out(replace(plan, kernel=kernel), some)  # noqa: E731
     found = tuned_kernel(settings, plan.kernel, data, targets, plan.alpha if squared else "loo", loss_of)

@@ -15,6 +15,7 @@ from mercer.data.sample import Sample
 from mercer.estimators.common import concerns
 from mercer.estimators.common.linear import linear_left_out, linear_probabilities, table_of
 from mercer.estimators.common.scores import quantile_score
+from mercer.estimators.dials import CLEARLY_LABELS, DISCRETE, FEW_ROWS, LOOKED_AT, MOST_LEFT_OUT, SAME, SOME_ROWS
 from mercer.files.kinds import TEXT, Made, Several, Table
 from mercer.kernels import Kernel
 from mercer.kernels.spread import column_spreads
@@ -23,15 +24,6 @@ from mercer.processes.copies import copied
 from mercer.processes.observations import Observations
 from mercer.selection import AlphaPath
 from mercer.selection.left_out import LeftOutPredictions
-
-MOST_ROWS, SOME_ROWS = 4000, 2000
-"""Rows that a report leaves out one by one where it has to find that out, and how many it draws from more."""
-LOOKED_AT = 200
-"""Rows whose kernel values are looked at."""
-DISCRETE = 0.2
-"""A table in which every column has fewer values than this share of the rows repeats rows by chance."""
-SAME = 1e-4
-"""One minus a squared correlation at which a column is the target in other units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +63,7 @@ def forecast_account(found: LeftOutPredictions, skill: float) -> Account:
 def some_of(sample: Sample, most: int | None = None, some: int | None = None) -> tuple[Sample, str]:
     """Rows with weight that a report can leave out one by one, and how many these are in words: "" for all of them."""
     data = sample.positive()[0]
-    most, some = most or MOST_ROWS, some or SOME_ROWS
+    most, some = most or MOST_LEFT_OUT, some or SOME_ROWS
     if len(data) <= most:
         return data, ""
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:some].sort().values
@@ -151,7 +143,7 @@ def classification_account(
         theirs = _log_losses(linear.numpy(), codes)
         their_mean = float(np.average(theirs, weights=w))
         line += f", {their_mean:.3g} by a linear model"
-        if more[0] is None and concerns.worse_than_linear(losses, theirs, float(base), w, concerns.CLEARLY_LABELS):
+        if more[0] is None and concerns.worse_than_linear(losses, theirs, float(base), w, CLEARLY_LABELS):
             more.append(concerns.linear_is_better("log loss", float(mean), their_mean, given))
     right = f"{np.average(guess == codes, weights=w):.1%} right, {shares.max():.1%} by the most frequent class"
     return Account([("log loss", line), ("accuracy", right)], skill=skill).with_concerns(more)
@@ -273,7 +265,7 @@ def _more_than_one(data: Observations) -> int:
 
 def _leaking(X: np.ndarray, y: np.ndarray, labels: bool) -> Sequence[int]:
     """Columns that are the target in other units or order, or whose few values each come with one target."""
-    if X.shape[1] < 2 or len(X) < 2 * concerns.FEW_ROWS or len(np.unique(y)) < 2:
+    if X.shape[1] < 2 or len(X) < 2 * FEW_ROWS or len(np.unique(y)) < 2:
         return []
     return [j for j, column in enumerate(X.T) if _determines(column, y, labels)]
 

@@ -7,11 +7,8 @@ from dataclasses import replace
 import torch
 
 from mercer.data.sample import Sample
+from mercer.estimators.dials import ALPHA_ROWS
 from mercer.selection.rows import merged_rows
-
-SAMPLED = 2000
-"""Distinct rows that a path of alphas is found on. The mean squared error of fits with the alpha of so many rows was
-.04% above the least of the path in the median of nine sets and 1.6% at worst; 8.8% with alpha scaled by the rows."""
 
 
 def distinct(sample: Sample) -> Sample:
@@ -26,13 +23,13 @@ def distinct(sample: Sample) -> Sample:
 
 def few_rows(sample: Sample, *, merge: bool = True) -> bool:
     """Whether a path of alphas can be found on all rows, with `merge` on all distinct ones."""
-    return sample.n_positive <= SAMPLED or (merge and not sample.square and len(distinct(sample)) <= SAMPLED)
+    return sample.n_positive <= ALPHA_ROWS or (merge and not sample.square and len(distinct(sample)) <= ALPHA_ROWS)
 
 
 def alpha_sample(sample: Sample, most: int, seed: int) -> tuple[Sample, int]:
     """At most so many distinct rows, drawn at random, and how many there are: of more than fit, at most one half."""
     rows = distinct(sample)
-    size = min(SAMPLED, max(2, most))
+    size = min(ALPHA_ROWS, max(2, most))
     if len(rows) <= size:
         return rows, len(rows)
     size = max(2, min(size, len(rows) // 2))

@@ -13,15 +13,13 @@ from torch import Tensor
 from mercer.core.memory import require, resolve_budget
 from mercer.data.sample import Sample
 from mercer.estimators.common.refits import Refit, seen_from
+from mercer.estimators.dials import MOST_SCORED
 from mercer.operators.placement import Placement
 from mercer.solvers.choose import memory_needed
 from mercer.theory import Forecaster
 from mercer.theory.forecaster import check_rows
 from mercer.theory.power_law import laws_of
 from mercer.theory.ridge_path import noise_of_mean
-
-MOST_SCORED = 5000
-"""Rows left out that a fit to a part of the rows is scored on."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,11 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.data.sample import Sample
+from mercer.estimators.dials import LINEAR_FOLDS, MOST_ENTRIES, STEPS
 from mercer.solvers.decompose import left_singular
 
 RIDGES = 10.0 ** np.arange(-6.0, 4.5, 0.5)
 """Ridges in units of the number of rows, of standardised columns."""
-MOST_ENTRIES = 2_000_000
-"""Rows times columns of a table for which the linear model is fitted."""
-FOLDS, STEPS = 5, 200
 
 
 def table_of(rows: Points, square: bool = False) -> np.ndarray | None:
@@ -63,10 +61,10 @@ def linear_probabilities(sample: Sample, classes: int) -> Tensor | None:
     Targets are codes of classes. None where there is no table of numbers, or a class has fewer rows than folds.
     """
     X, codes = table_of(sample.rows, sample.square), sample.targets[:, 0].long().numpy()
-    if X is None or X.size > MOST_ENTRIES or np.bincount(codes, minlength=classes).min() < FOLDS:
+    if X is None or X.size > MOST_ENTRIES or np.bincount(codes, minlength=classes).min() < LINEAR_FOLDS:
         return None
     w = np.ones(len(X)) if sample.weights is None else sample.weights.numpy()
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    folds = StratifiedKFold(LINEAR_FOLDS, shuffle=True, random_state=0)
     model = LogisticRegression(max_iter=STEPS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a rough fit is enough here

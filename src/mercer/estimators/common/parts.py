@@ -13,6 +13,7 @@ from mercer.data.engines import Engine
 from mercer.data.given import Budget
 from mercer.data.rows import RowSource
 from mercer.estimators.common.saved_parameters import plain_param
+from mercer.estimators.dials import FEWEST_SAMPLED
 from mercer.functions.basis import Basis
 from mercer.kernels import Kernel
 from mercer.losses import Loss
@@ -23,8 +24,6 @@ from mercer.solvers.dials import POOL
 from mercer.solvers.row_blocks import working_bytes
 from mercer.solvers.spread_blocks import SpreadBlocks
 
-FEWEST_SAMPLED = 20_000
-"""Rows of a source that medians and tuning see at least."""
 SUMS = "rows, functions and targets"
 """What a checkpoint holds sums of: one with other sums is of another fit."""
 HARMLESS = ("checkpoint", "verbose", "memory_budget", "device", "client")

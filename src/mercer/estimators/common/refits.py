@@ -12,11 +12,8 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.data.given import Order
 from mercer.data.sample import Sample
+from mercer.estimators.dials import BLOCKS, FOLDS, FORECAST
 from mercer.selection.loss_alpha import fold_numbers
-
-FOLDS = 5
-BLOCKS, FORECAST = 10, 5
-"""Blocks that ordered rows are cut into, and how many of them are forecast from all rows before."""
 
 OTHER_FOLDS, FORECASTS = "fits to other folds", "forecasts of blocks from the rows before"
 """How rows were left out, in words."""

@@ -14,9 +14,7 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.data.given import Rows, Targets, Weights
 from mercer.data.rows import DaskRows, RowSource, is_dask
-
-HUGE = 1e100
-"""Numbers above it have sums of squares that are none."""
+from mercer.estimators.dials import HUGE
 
 
 class ScoreMixin:

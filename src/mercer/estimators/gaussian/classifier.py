@@ -19,7 +19,6 @@ from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.labels import decoded, encoded
 from mercer.estimators.common.refused import refuse_parts
-from mercer.estimators.common.renamed import renamed
 from mercer.estimators.common.samples import checked_rows, checked_sample
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.gaussian.labels_fit import LabelsFit, fit_labels

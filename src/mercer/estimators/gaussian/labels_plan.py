@@ -9,6 +9,7 @@ import torch
 
 from mercer.core.errors import InputError
 from mercer.data.sample import Sample
+from mercer.estimators.dials import LARGEST_VARIANCE
 from mercer.estimators.gaussian.plan import LearningPlan, budget_left, place_of
 from mercer.estimators.gaussian.settings import LearningSettings
 from mercer.kernels.overflow import check_kernel_values
@@ -16,10 +17,6 @@ from mercer.processes import Hyperparameters
 from mercer.processes.dials import FACTOR_REACH
 from mercer.processes.laplace_posterior import check_memory
 from mercer.processes.start import Scales, start_kernel
-
-LARGEST_VARIANCE = 100.0
-"""Of a latent function while it is learned: a deviation of ten is odds of 20,000 to one. Laplace's evidence can grow
-without end where classes are separable, and averages over such functions know nothing."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,12 @@ import torch
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.data.given import Axes
+from mercer.estimators.dials import LABELS_SIDE
 from mercer.estimators.gaussian.labels_fit import LabelsFit
 from mercer.estimators.gaussian.learned import feature_names, relevances
 from mercer.plots.classification import reliability
 from mercer.plots.gaussian_process import feature_relevance
 from mercer.plots.probabilities import probability_map
-
-SIDE = 80
 
 
 def labels_plot(
@@ -46,9 +45,14 @@ def labels_plot(
 def _map(fit: LabelsFit, shown: np.ndarray, labels: np.ndarray, ax: Axes | None) -> Any:
     low, high = shown.min(0), shown.max(0)
     margin = np.where(high > low, 0.15 * (high - low), 1.0)
-    first, second = (np.linspace(low[j] - margin[j], high[j] + margin[j], SIDE) for j in range(2))
+    first, second = (np.linspace(low[j] - margin[j], high[j] + margin[j], LABELS_SIDE) for j in range(2))
     grid = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
     columns = fit.posterior.data.X.names
-    p = fit.posterior.probabilities(Points(torch.from_numpy(grid), columns)).cpu().numpy().reshape(SIDE, SIDE, -1)
+    p = (
+        fit.posterior.probabilities(Points(torch.from_numpy(grid), columns))
+        .cpu()
+        .numpy()
+        .reshape(LABELS_SIDE, LABELS_SIDE, -1)
+    )
     names = columns or ("first feature", "second feature")
     return probability_map(shown, labels, first, second, p, fit.plan.classes, names=names, ax=ax)

@@ -12,6 +12,7 @@ from mercer.core.report import Report, make_report
 from mercer.data.sample import Sample
 from mercer.estimators.common.account import Account, classification_account, rows_account, some_of
 from mercer.estimators.common.refits import cross_fitted
+from mercer.estimators.dials import FEWEST_JUDGED, FEWEST_LABELS, MOST_LABELS, TOO_WIDE
 from mercer.estimators.gaussian.labels_fit import LabelsFit
 from mercer.estimators.gaussian.learned import at_bounds, irrelevant
 from mercer.kernels.dials import MANY
@@ -20,12 +21,6 @@ from mercer.processes import Observations
 from mercer.processes.dials import MARGIN
 from mercer.processes.laplace_posterior import LaplacePosterior
 from mercer.selection.loss_alpha import fold_numbers
-
-MOST_ROWS, FEWEST_ROWS, FEWEST_JUDGED = 1000, 300, 10
-"""Rows that a report leaves out, of many classes fewer, but no less than these; and rows from which it does so."""
-
-TOO_WIDE = 1e3
-"""Mean variance of latent functions for which Laplace's approximation hardly learns from labels."""
 
 
 def labels_report(fit: LabelsFit) -> Report:
@@ -51,7 +46,7 @@ def labels_report(fit: LabelsFit) -> Report:
 def _account(fit: LabelsFit) -> Account:
     """How good probabilities are at rows left out, and what these rows say: by folds, with the kernel as it is."""
     posterior, K = fit.posterior, len(fit.plan.classes)
-    data, most = posterior.data, max(FEWEST_ROWS, MOST_ROWS // (K // 2))
+    data, most = posterior.data, max(FEWEST_LABELS, MOST_LABELS // (K // 2))
     points = data.X if not data.X.is_tensor else Points(data.X.values.detach().cpu(), data.X.names)
     everything = Sample(points, data.Y.cpu().double(), None, True, square=data.square)
     sample, which = some_of(everything, most, most)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.estimators.dials import IRRELEVANT
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.labels_fit import LabelsFit
 from mercer.kernels.dials import MANY
 
 AnyFit = ProcessFit | LabelsFit
-
-IRRELEVANT = 1e-2
-"""A feature whose deviation / length scale is below this share of the largest one hardly matters."""
 
 
 def relevances(fit: AnyFit) -> np.ndarray | None:

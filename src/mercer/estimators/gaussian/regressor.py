@@ -26,7 +26,6 @@ from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.influence import Influence, most_influential
 from mercer.estimators.common.refits import checked_order
 from mercer.estimators.common.refused import refuse_path
-from mercer.estimators.common.renamed import renamed
 from mercer.estimators.common.samples import check_features, checked_rows, checked_sample, checked_source
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.common.spread import predicted_later, values_at

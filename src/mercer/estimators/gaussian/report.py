@@ -9,13 +9,8 @@ from mercer.core.arrays import Points
 from mercer.core.errors import MercerError
 from mercer.core.report import Report, make_report
 from mercer.data.sample import Sample
-from mercer.estimators.common.account import (
-    MOST_ROWS,
-    SOME_ROWS,
-    Account,
-    regression_account,
-    rows_account,
-)
+from mercer.estimators.common.account import Account, regression_account, rows_account
+from mercer.estimators.dials import LESS_LIKELY, MOST_LEFT_OUT, SHOWN_LEVEL, SOME_ROWS
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.learned import at_bounds, irrelevant, is_constant
 from mercer.kernels.shown import kernel_text
@@ -25,11 +20,6 @@ from mercer.processes.dials import JUDGED, MARGIN
 from mercer.processes.evidence import noise_alone
 from mercer.processes.means import ConstantMean, FunctionMean, LinearMean, ZeroMean
 from mercer.selection.left_out import LeftOutPredictions
-
-LESS_LIKELY = 0.5
-"""By so much the log likelihood of a row is lower on average than where it was learned before that is a concern."""
-SHOWN = 0.95
-"""The level of the intervals that are spoken of."""
 
 
 def process_report(fit: ProcessFit) -> Report:
@@ -57,7 +47,9 @@ def process_report(fit: ProcessFit) -> Report:
     lines += account.lines
     deviates = np.empty((0, 1)) if judged is None else judged.left_out_deviates()
     if (held := _held(deviates)) is not None:
-        lines.append(("intervals", f"those of {SHOWN:.0%} hold {held:.1%} of the rows, each predicted from the others"))
+        lines.append(
+            ("intervals", f"those of {SHOWN_LEVEL:.0%} hold {held:.1%} of the rows, each predicted from the others")
+        )
     return make_report("Gaussian process regression", lines, [*concerns(fit, deviates), *account.concerns])
 
 
@@ -67,7 +59,7 @@ def _judged(fit: ProcessFit) -> ExactPosterior | None:
     if len(data) < 3:
         return None
     try:
-        if isinstance(posterior, ExactPosterior) and (len(data) <= MOST_ROWS or posterior.knows_left_out):
+        if isinstance(posterior, ExactPosterior) and (len(data) <= MOST_LEFT_OUT or posterior.knows_left_out):
             posterior.leave_one_out()
             return posterior
         some = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:SOME_ROWS].sort().values
@@ -102,10 +94,10 @@ def _too_few(fit: ProcessFit) -> bool:
 
 def _held(deviates: np.ndarray) -> float | None:
     """The share of rows left out inside intervals of the process, farthest from what they promise of all targets."""
-    shares = left_out_share(SHOWN, deviates)
+    shares = left_out_share(SHOWN_LEVEL, deviates)
     if not np.isfinite(shares).all():
         return None
-    return float(shares[np.argmax(np.abs(shares - SHOWN))])
+    return float(shares[np.argmax(np.abs(shares - SHOWN_LEVEL))])
 
 
 def mean_text(fit: ProcessFit) -> str:

@@ -11,8 +11,9 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.data.engines import Engine
 from mercer.data.rows import RowSource, read_ahead
-from mercer.estimators.common.parts import FEWEST_SAMPLED, reserved_bytes, where_read
+from mercer.estimators.common.parts import reserved_bytes, where_read
 from mercer.estimators.common.samples import sampled
+from mercer.estimators.dials import FEWEST_SAMPLED
 from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_of
 from mercer.estimators.gaussian.plan import plan_process
 from mercer.estimators.gaussian.settings import ProcessSettings

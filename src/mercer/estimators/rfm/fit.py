@@ -15,6 +15,7 @@ from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.account import Account
 from mercer.estimators.common.place import device_of
+from mercer.estimators.dials import CONSTANT, HELD_OUT, LARGEST_HELD, MATRICES, SEARCHED
 from mercer.estimators.rfm.search import Choice, Machine, Search, searched
 from mercer.estimators.rfm.settings import RFMSettings
 from mercer.estimators.rfm.views import LensRows
@@ -23,19 +24,6 @@ from mercer.features.lens import Lens
 from mercer.features.recursive import rounds
 from mercer.selection.calibration import Calibration, calibrate
 from mercer.selection.rows import Rows, merged_rows, subsample
-
-SEARCHED = 2000
-"""Rows on which the kernel, the kind of M, the rounds and the ridge are chosen."""
-
-LARGEST_HELD = 5000
-HELD_OUT = 0.1
-"""Of more rows than are searched, the share, and the most, that are held out to find the error at the full size."""
-
-MATRICES = 6
-"""Matrices as large as the kernel's that a round has at a time."""
-
-CONSTANT = 1e-14
-"""Share of a target's size below which its deviation is rounding."""
 
 
 @dataclass(frozen=True, eq=False)

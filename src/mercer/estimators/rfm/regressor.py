@@ -11,13 +11,11 @@ from mercer.data.given import Rows, Targets, Weights
 from mercer.data.rows import RowSource
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.samples import checked_sample, checked_source, sampled
+from mercer.estimators.dials import SAMPLED
 from mercer.estimators.rfm.base import FeatureMachine
 from mercer.estimators.rfm.fit import RFMFit, fit_rows, fit_source
 from mercer.estimators.rfm.settings import RFMSettings
 from mercer.files.persistence import register
-
-SAMPLED = 20_000
-"""Rows of a source that a machine learns features from at most."""
 
 
 @register

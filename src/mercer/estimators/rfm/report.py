@@ -11,13 +11,11 @@ from mercer.core.arrays import Points
 from mercer.core.report import Report, make_report
 from mercer.data.sample import Sample
 from mercer.estimators.common.account import Account, classification_account, regression_account, table_concerns
+from mercer.estimators.dials import CLEAR_GAIN, SHOWN
 from mercer.estimators.rfm.fit import RFMFit, codes_of
 from mercer.selection.left_out import LeftOutPredictions
 
-SHOWN = 5
 HOW = {"cross-fitted": "cross-fitting", "held out": "rows held out"}
-CLEARLY = 0.98
-"""Share of the error of the first round below which learning features has helped."""
 
 
 def column_names(names: Iterable[str] | None, count: int) -> list[str]:
@@ -82,7 +80,7 @@ def _concerns(fit: RFMFit) -> list[str]:
     found = []
     if not fit.paths:
         found.append("there were too few rows to learn features: all columns count alike")
-    elif fit.choice.error > CLEARLY * min(errors[0] for _, errors in fit.paths):
+    elif fit.choice.error > CLEAR_GAIN * min(errors[0] for _, errors in fit.paths):
         found.append("learning features hardly helped: KernelRidge is simpler and about as good")
     if not fit.machine.solver_report_.converged:
         found.append("the final system was not solved to its tolerance: use a larger alpha")

@@ -12,23 +12,13 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.estimators.dials import BY_COLUMNS, FINALISTS, FIRST_FOLDS, RIDGES, ROUGH_RIDGES
 from mercer.estimators.rfm.settings import Candidate, RFMSettings
 from mercer.features.lens import Lens
 from mercer.features.recursive import rounds
 from mercer.kernels import Kernel, resolve
 from mercer.selection.loss_alpha import fold_numbers
 from mercer.selection.rows import Rows
-
-ROUGH = (1e-3, 3e-2)
-"""Ridges of the first look at all candidates, for a kernel of size one."""
-
-RIDGES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-
-BY_COLUMNS = 64
-"""Of more columns, kernels of the l1 distance are not compared with others: each column takes n^2 numbers a round."""
-
-FIRST_FOLDS, FINALISTS = 2, 2
-"""Candidates are compared on some folds, the best of them on all."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +82,7 @@ def searched(settings: RFMSettings, rows: Rows, tell: Callable[[str], None]) -> 
         return Search(Choice(machines[0], 0, ridges[-1], float("nan")))
     fold = fold_numbers(rows.X, rows.Y, folds=folds)
     if len(machines) > FINALISTS:
-        rough = ROUGH if settings.alpha is None else ridges
+        rough = ROUGH_RIDGES if settings.alpha is None else ridges
         first = [_tried(machine, rows, fold, range(min(FIRST_FOLDS, folds)), rough, settings) for machine in machines]
         for trial in first:
             tell(f"{trial.machine.words}: {trial.least:.4f} on {FIRST_FOLDS} folds")

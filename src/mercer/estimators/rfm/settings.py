@@ -8,6 +8,7 @@ from typing import Any
 
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
+from mercer.estimators.dials import FACTORS
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplace, as_kernel
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import MEDIAN
@@ -40,9 +41,6 @@ AUTO = (
 )
 """Rough and smooth kernels, and those whose corners lie along the columns. How far a machine sees hardly matters for
 Laplace, and much for Gaussian kernels. Chosen on seven of the regression sets of odd places in the alphabet."""
-
-FACTORS = (0.5, 1.0, 2.0)
-"""Length scales of a kernel given by its name, in medians of the distance."""
 
 
 @dataclass(frozen=True, eq=False)

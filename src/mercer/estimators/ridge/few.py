@@ -21,6 +21,7 @@ from mercer.data.engines import Engine
 from mercer.data.rows import RowSource
 from mercer.data.sample import Sample, Seen
 from mercer.estimators.common.parts import blocks_in_parts, checkpoint_of, where_read
+from mercer.estimators.dials import CENTRED_ON, FEATURE_MATRICES, FREE_SHARE, MOST_EXACT, N_FEATURES, SHOWN_ROWS
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import with_idle
 from mercer.estimators.ridge.plan import RidgePlan, own_features
@@ -36,16 +37,6 @@ from mercer.solvers.landmarks import choose_landmarks
 from mercer.solvers.running_sums import RunningSums
 from mercer.solvers.spread_blocks import SpreadBlocks
 from mercer.solvers.traits import OWN_FEATURES
-
-N_FEATURES = 1000
-FEATURE_MATRICES = 7
-"""p x p float64 matrices at the peak of a fit on p features."""
-CENTRED_ON = 2**14
-"""Rows whose mean the features of a kernel are less, where there is an intercept."""
-SHOWN_ROWS, MOST_EXACT = 1000, 1500
-"""Rows that a fit keeps for its report, and coefficients up to which that leaves rows out exactly."""
-FREE_SHARE = 0.5
-"""The least share of the rows that coefficients leave free where errors are corrected for their number."""
 
 
 def solve_few(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> RidgeFit:

@@ -16,7 +16,7 @@ from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import system_of
 from mercer.estimators.ridge.plan import plan_ridge
 from mercer.theory import Diagnostics, Forecaster, diagnostics, forecasters
-from mercer.theory.forecaster import MOST_DUPLICATES
+from mercer.theory.dials import MOST_DUPLICATES
 
 TUNED = "the kernel was tuned on these rows, which makes errors of fits to fewer of them a little too small"
 ON_FEW = "the fit is on {}, whose spectrum is not that of the kernel"

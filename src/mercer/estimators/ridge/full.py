@@ -13,6 +13,7 @@ from mercer.core.memory import resolve_budget
 from mercer.core.results import Solution
 from mercer.data.given import Alpha
 from mercer.data.sample import Sample
+from mercer.estimators.dials import EVALUATED_ONCE
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.plan import RidgePlan
 from mercer.functions.sums import KernelSum
@@ -25,9 +26,6 @@ from mercer.solvers.registry import options_of
 from mercer.solvers.ridge_system import RidgeSystem
 from mercer.solvers.semidefinite import require_semidefinite
 from mercer.solvers.system import near_one
-
-EVALUATED_ONCE = 2**22
-"""Bytes up to which iterations keep the Gram matrix: as large as one of the tiles that their products work on."""
 
 
 def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> RidgeFit:

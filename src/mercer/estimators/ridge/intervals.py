@@ -13,6 +13,7 @@ from mercer.core.errors import InputError, MemoryBudgetError
 from mercer.core.rules import one_of
 from mercer.data.sample import Sample
 from mercer.estimators.common.refits import FORECASTS, OTHER_FOLDS, Refit, cross_fitted, forecast
+from mercer.estimators.dials import ENTRIES
 from mercer.estimators.ridge.alpha import planned
 from mercer.estimators.ridge.few import solve_few
 from mercer.estimators.ridge.fit import RidgeFit
@@ -21,8 +22,6 @@ from mercer.estimators.ridge.left_out import label_weights, with_left_out
 from mercer.selection.left_out import LeftOutErrors, LeftOutPredictions, checked_level
 
 METHODS = ("residuals", "jackknife+")
-ENTRIES = 2**22
-"""Label weights that are held at a time."""
 
 
 def with_left_out_predictions(fit: RidgeFit) -> RidgeFit:

@@ -20,6 +20,7 @@ from mercer.estimators.common.alpha_sample import few_rows
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.parts import reserved_bytes
 from mercer.estimators.common.place import budget_if_kept, budget_left, device_of, dtype_of
+from mercer.estimators.dials import HOLD_OUT_FROM
 from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.kernels import Kernel
 from mercer.kernels.explicit import ExplicitFeatures
@@ -28,9 +29,6 @@ from mercer.selection import AlphaPath
 from mercer.solvers.choose import SPECTRAL, choose, landmark_count, landmark_solver, memory_needed
 from mercer.solvers.registry import RIDGE_SOLVERS, is_default, options_of, traits_of
 from mercer.solvers.traits import Traits
-
-HOLD_OUT_FROM = 50
-"""Rows from which a descent holds some out to know when to stop."""
 
 
 @dataclass(frozen=True, eq=False)

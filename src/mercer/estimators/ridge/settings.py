@@ -12,13 +12,11 @@ from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.data.given import Landmarks
 from mercer.estimators.common.alpha import AUTO, checked_alphas
+from mercer.estimators.dials import TOL
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.names import is_open
 from mercer.solvers.landmarks import check_landmarks
 from mercer.solvers.registry import is_default, name_of, options_of, traits_of
-
-TOL = 1e-6
-"""The tolerance of iterations where none is given."""
 
 FIXED = ("kernel", "fit_intercept", "landmarks", "n_landmarks", "n_features")
 """Settings that stay what they were in the first of several partial fits."""

@@ -14,6 +14,7 @@ import numpy as np
 from mercer.core.errors import InputError
 from mercer.data.table import Table
 from mercer.data.texts import date_form, decimal_mark
+from mercer.estimators.dials import FEWEST, MAX_LEVELS, RARE, RARE_SHARE, SPREAD_ROWS
 from mercer.estimators.tabular.treatments import (
     DAY,
     PARTS,
@@ -31,19 +32,11 @@ from mercer.kernels.spread import column_spreads
 KINDS = ("number", "category", "date", "drop")
 """What a user may ask of a column."""
 
-MAX_LEVELS = 50
-RARE = 10
-RARE_SHARE = 0.02
-"""Levels with fewer rows are rare, in small tables those with less than this share of them."""
 
 ID_NAMES = re.compile(
     r"(id|ids|uuid|guid|key|index|idx|row|rows|rownames?|row_?(names?|number|id|no)|unnamed: ?\d+|nr|no)?"
 )
 ID_ENDS = re.compile(r".*([_\s.-](id|uuid|guid|key)|[a-z](ID|Id))")
-FEWEST = 20
-"""Rows from which a column of different values is taken for an id."""
-
-SPREAD_ROWS = 2000
 
 
 @dataclass(frozen=True)

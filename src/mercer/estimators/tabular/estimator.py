@@ -27,8 +27,8 @@ from mercer.data.rows import DaskTables, EncodedRows, RowSource, is_dask, sample
 from mercer.data.table import Table
 from mercer.estimators.common.available import Method, available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
-from mercer.estimators.common.parts import FEWEST_SAMPLED
 from mercer.estimators.common.spread import predicted_later
+from mercer.estimators.dials import FEWEST_SAMPLED
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.tabular.encoder import MAX_LEVELS, RARE, TableEncoder
 from mercer.estimators.tabular.report import tabular_report

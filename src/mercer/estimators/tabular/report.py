@@ -6,10 +6,8 @@ from collections import Counter
 from typing import Any
 
 from mercer.core.report import Report
+from mercer.estimators.dials import MOST
 from mercer.estimators.tabular.encoder import TableEncoder
-
-MOST = 40
-"""Columns that are described."""
 
 
 def tabular_report(encoder: TableEncoder, inner: Any) -> Report:

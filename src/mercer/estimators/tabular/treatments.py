@@ -11,12 +11,11 @@ from sklearn.preprocessing import OneHotEncoder
 
 from mercer.core.errors import InputError, InputTypeError
 from mercer.data.texts import as_moment, as_number, read_each
+from mercer.estimators.dials import LEAST_VARIANCE
 
 OTHER, MISSING = "other levels", "missing"
 """The states of a category that stand for rare and unknown levels, and for gaps."""
 
-LEAST_VARIANCE = 0.05
-"""Of the state of a category: rarer states are no further from the others than one of this variance."""
 
 DAY = 86_400.0
 YEAR = 365.2425 * DAY

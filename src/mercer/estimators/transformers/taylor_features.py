@@ -16,6 +16,7 @@ from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.samples import checked_inputs
 from mercer.estimators.common.state import Saved
+from mercer.estimators.dials import MOST_FEATURES
 from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.fit import MapFit
 from mercer.estimators.transformers.state import MAP, seen_of
@@ -25,8 +26,6 @@ from mercer.files.kinds import whole
 from mercer.files.persistence import register
 from mercer.kernels import Gaussian, as_kernel
 from mercer.kernels.names import KernelLike
-
-MOST_FEATURES = 10**6
 
 
 @dataclass(frozen=True, eq=False)

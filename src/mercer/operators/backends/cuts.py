@@ -7,14 +7,7 @@ from itertools import pairwise
 
 from torch import Tensor
 
-STEP = 32
-"""Rows and columns of tiles are multiples of it."""
-SAME_SETS = 2048
-"""Rows that lie a multiple of so many bytes apart compete for the same few places of a cache: matrix products into such
-a tile take up to four times as long."""
-TRIANGLE_BLOCKS, LEAST_WIDTH = 4, 48
-"""Into how many blocks of columns a triangular factor is cut, and how wide they are at least: fewer keep no core busy.
-Widths are multiples of 24, the columns that a CPU's product takes at a time."""
+from mercer.operators.dials import LEAST_WIDTH, SAME_SETS, STEP, TRIANGLE_BLOCKS
 
 
 def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:

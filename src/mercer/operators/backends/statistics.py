@@ -22,15 +22,7 @@ from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.dials import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM
 from mercer.kernels.distances import l1_distances
 from mercer.kernels.pair import as_scale, row_values, vectors
-
-CHUNK_CELLS = 2**17
-"""Numbers folded at a time: temporary copies stay in the caches."""
-FIRST_ROWS = 2**10
-"""Rows folded to see what they become; the operand of no more is ready then."""
-PAIRS_BYTES = 2**18
-"""Memory for the differences of near pairs that are taken at a time."""
-FEW_NUMBERS = 2**18
-"""Numbers of a sample that one thread folds as quickly as several."""
+from mercer.operators.dials import CHUNK_CELLS, FEW_NUMBERS, FIRST_ROWS, PAIRS_BYTES
 
 _one_at_a_time = RLock()
 """Functions of users may not be made for several threads."""

@@ -5,11 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-TILES_AT_ONCE = 4
-"""Products that are added up in the precision of the tiles, which is quicker and loses nothing that shows."""
-
-FEW_COLUMNS = {torch.float32: 8, torch.float64: 3}
-"""Columns up to which a product is several times as fast where its own columns lie in one piece."""
+from mercer.operators.dials import FEW_COLUMNS, TILES_AT_ONCE
 
 
 class Sum:

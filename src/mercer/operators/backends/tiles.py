@@ -15,9 +15,21 @@ from mercer.core.blocks import new_matrix
 from mercer.core.memory import readable, require
 from mercer.core.threads import side_by_side
 from mercer.operators.backends import costs
-from mercer.operators.backends.cuts import STEP, even_width, lower_blocks, slices
+from mercer.operators.backends.cuts import even_width, lower_blocks, slices
 from mercer.operators.backends.precision import full_precision
-from mercer.operators.backends.sums import TILES_AT_ONCE, Sum, few_columns, zeros_by_columns
+from mercer.operators.backends.sums import Sum, few_columns, zeros_by_columns
+from mercer.operators.dials import (
+    FOLDING_BYTES,
+    GPU_BYTES,
+    LEAST_BYTES,
+    LEAST_PARTS,
+    LEFT_STRIPS,
+    MOST_MIRRORED,
+    SQUARES,
+    STEP,
+    THREADED_CELLS,
+    TILES_AT_ONCE,
+)
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -27,21 +39,6 @@ Strip = Callable[[slice], Tensor]
 
 TILE_BYTES: int | None = None
 """Size of a tile on a CPU; None for what suits the processor."""
-GPU_BYTES = 2**27
-LEAST_BYTES = 2**14
-LEFT_STRIPS = 16
-"""Strips of rows whose operands are made together, at most."""
-THREADED_CELLS = 2**18
-"""Cells of a matrix from which on threads are worth their meeting."""
-LEAST_PARTS = 4
-"""Parts of a product for each thread, so that all are busy to the end."""
-SQUARES = 16
-"""Into how many blocks of rows, and of columns, a symmetric matrix is cut at most. They do not depend on the number of
-threads, and neither do the sums."""
-MOST_MIRRORED = 32
-"""Columns of V up to which tiles of a symmetric matrix are used twice: with more, the products take the time."""
-FOLDING_BYTES = 2**21
-"""What preparing the operands of all columns takes besides them."""
 
 
 @dataclass(frozen=True)

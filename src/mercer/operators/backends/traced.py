@@ -17,9 +17,7 @@ from mercer.operators.backends.costs import costs
 from mercer.operators.backends.statistics import operand_of_all, tile_inputs
 from mercer.operators.backends.steps import Places, Steps
 from mercer.operators.backends.tiles import Layout, Rows, Strip, Tiles
-
-BESSEL_BYTES = 72
-"""Temporaries of the Bessel function, for each cell."""
+from mercer.operators.dials import BESSEL_BYTES
 
 
 class TracedTiles(Tiles):

@@ -11,9 +11,10 @@ from mercer.core.arrays import Points
 from mercer.core.errors import NotTraceable
 from mercer.core.memory import readable, require
 from mercer.formula.symbols import Program
+from mercer.operators.backends.fused.dials import MOST_COLUMNS
 from mercer.operators.backends.fused.gradient import gradient
 from mercer.operators.backends.fused.gram import FusedGram
-from mercer.operators.backends.fused.launch import MOST_COLUMNS, bytes_of_product
+from mercer.operators.backends.fused.launch import bytes_of_product
 from mercer.operators.backends.tiles import Layout, Rows, Strip, Tiles
 
 COLUMNS_AT_ONCE = MOST_COLUMNS, 64, 32, 16, 1

@@ -12,7 +12,8 @@ from mercer.formula.evaluate import evaluate
 from mercer.formula.simplify import merged, reduced
 from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.pair import row_values, vectors
-from mercer.operators.backends.fused.launch import MOST_COLUMNS, dense, diagonal, multiply, padded
+from mercer.operators.backends.fused.dials import MOST_COLUMNS
+from mercer.operators.backends.fused.launch import dense, diagonal, multiply, padded
 from mercer.operators.backends.fused.operands import Operands
 from mercer.operators.backends.fused.probe import warped
 from mercer.operators.backends.fused.samples import Samples, samples_of

@@ -11,19 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mercer.operators.backends.fused.dials import LARGEST_NORM, LEAST_SQUARE, LOOKED_AT, NUMBERS_AT_ONCE
 from mercer.operators.backends.fused.layout import layout
-
-LARGEST_NORM = 4096.0
-"""Rows are scaled by a power of two so that none is longer, well inside the range of fp16."""
-
-LEAST_SQUARE = 0.003
-"""Mean square of a short row's features in these units that two fp16 terms hold to float32 accuracy."""
-
-NUMBERS_AT_ONCE = 2**24
-"""Numbers that are float64 at a time while lengths are measured."""
-
-LOOKED_AT = 10_000
-"""Rows among which a short one is looked for."""
 
 
 @dataclass(frozen=True)

@@ -10,24 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mercer.operators.backends.fused.dials import ADDED, CHUNKED_PAD, MIRRORED_COLUMNS, PROGRAMS, SPAN
 from mercer.operators.backends.fused.operands import Flags, Operands
-from mercer.operators.backends.fused.tiles import CHUNKED_PAD, COMPILED, Tile, interpreted, tile
-
-MOST_COLUMNS = 128
-"""Right-hand sides that share one evaluation of the kernel."""
-
-MIRRORED_COLUMNS = 2
-"""Right-hand sides of a symmetric matrix that are quicker one by one, with each tile used twice, than together; just
-one where many features are read in chunks."""
-
-SPAN = 16384
-"""Most columns that one float32 sum runs over; longer sums are finished in float64."""
-
-ADDED = 1024
-"""Numbers that one program adds up over the spans."""
-
-PROGRAMS = 132 * 16
-"""Programs that fill the chip well."""
+from mercer.operators.backends.fused.tiles import COMPILED, Tile, interpreted, tile
 
 
 def multiply(data: Operands, V: Tensor, *, mirror: bool = False) -> Tensor:

@@ -20,20 +20,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-CONCATENATED_COLUMNS = 64
-"""Up to here the terms lie side by side in one block and take one product; wider ones are stored once and reused."""
-
-RESIDENT_COLUMNS = 256
-"""Up to here a row tile stays on chip while all columns pass by; wider ones are read in chunks of the features."""
-
-RESIDENT_TOGETHER = 384
-"""The same for all statistics of one formula together."""
-
-CHUNK = 64
-"""Columns in such a chunk."""
-
-LARGEST_PRODUCT = 128
-"""Columns in one product of the tensor cores at most."""
+from mercer.operators.backends.fused.dials import (
+    CHUNK,
+    CONCATENATED_COLUMNS,
+    LARGEST_PRODUCT,
+    RESIDENT_COLUMNS,
+)
 
 # What a column holds: a term of a feature, a term of the squared norm (hi, middle, lo), the two integer digits of
 # the norm on the grid, or a constant.

@@ -10,13 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mercer.operators.backends.fused.dials import LARGEST_EXPONENT, RESIDENT_FEATURES
 from mercer.operators.backends.fused.layout import Layout
 from mercer.operators.backends.fused.profile import Profile
-from mercer.operators.backends.fused.source import RESIDENT_FEATURES, Featurewise, Input, Products, functions, source
+from mercer.operators.backends.fused.source import Featurewise, Input, Products, functions, source
 from mercer.operators.backends.fused.tiles import Tile
-
-LARGEST_EXPONENT = 120.0
-"""Above it powers of two leave the range in which the polynomial computes them."""
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,8 @@ from mercer.formula.evaluate import evaluate
 from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.distances import l1_distances
 from mercer.kernels.pair import as_scale, row_values, vectors
+from mercer.operators.backends.fused.dials import FEW_PRODUCTS, LARGEST_LOSS, PROBED_ROWS, STEADY_TRUNCATION
 from mercer.operators.backends.fused.layout import layout
-
-FEW_PRODUCTS = 200
-"""Columns of products up to which truncation is no matter."""
-
-STEADY_TRUNCATION = 0.2 * 2.0**-25
-"""Relative loss of a sum per product of 16 columns, beyond the mean that is corrected, for points of one cluster:
-measured.
-"""
-
-LARGEST_LOSS = 1.2e-6
-"""Error by truncation above which sums are taken with more care; the estimate may be a third too small."""
-
-PROBED_ROWS = 2048
-"""Rows of each sample that are looked at."""
 
 
 def truncation_harms(program: Program, i: int, x: Points, z: Points) -> bool:

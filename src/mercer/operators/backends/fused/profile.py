@@ -14,13 +14,9 @@ from dataclasses import dataclass
 from mercer.core.errors import NotTraceable
 from mercer.formula.operations import operation
 from mercer.formula.symbols import Program, Step
+from mercer.operators.backends.fused.dials import LARGE_POWER, SMALLEST_UNIT
 
 LOG2E = math.log2(math.e)
-SMALLEST_UNIT = 0.01
-"""Factors below this, or above its inverse, stay out of the data, which are packed in half precision."""
-
-LARGE_POWER = 2.0
-"""Above it a real power magnifies the error of the hardware's logarithm (2^-22) and the rounding of 1 + x."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,21 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.pair import as_scale, row_values, vectors
+from mercer.operators.backends.fused.dials import (
+    DEEP_RADIUS,
+    FAST_RADIUS,
+    FEW_FEATURES,
+    LARGEST_FACTOR,
+    LARGEST_SPLIT,
+    NEAR,
+    RESIDENT_TOGETHER,
+    ROUNDED_LOSS,
+    SPLIT_TRUNCATION,
+    TINY_SQUARE,
+    TRUNCATION,
+)
 from mercer.operators.backends.fused.inner import inner_scales
-from mercer.operators.backends.fused.layout import RESIDENT_TOGETHER, Layout, layout
+from mercer.operators.backends.fused.layout import Layout, layout
 from mercer.operators.backends.fused.operands import Operands
 from mercer.operators.backends.fused.packing import Scaling, norms, pack
 from mercer.operators.backends.fused.probe import truncation_harms, warped
@@ -25,38 +38,9 @@ from mercer.operators.backends.fused.profile import profile
 from mercer.operators.backends.fused.source import Ends, Featurewise, Input, Products
 from mercer.operators.backends.fused.tiles import interpreted, pad_of
 
-FAST_RADIUS = 25.0
-"""Largest R2 at which one sum of half-precision products keeps 2e-6."""
-
-DEEP_RADIUS = 1e4
-"""Largest R2 at which exact leading products and a sum of the rest keep 2e-6."""
-
 GAUSSIAN_UNIT = 0.5 / math.log(2.0)
 """The factor of a Gaussian's squared distance; steeper exponents count as a shorter length scale."""
 
-NEAR = {"fast": 1e-4, "deep": 1e-6}
-"""Share of the squared radius below which squared distances are taken again from differences."""
-
-LARGEST_SPLIT = 64
-"""Columns up to which exact leading products cost less than looking for near points."""
-
-TINY_SQUARE = 1e-6
-"""Largest squared norm, for each feature, below which fp16 lacks the digits of small distances."""
-
-FEW_FEATURES = 2
-"""Up to here, for kernels not smooth at zero, nearly every tile has near points: all distances are differences."""
-
-TRUNCATION = 0.72 * 2.0**-25
-"""Mean relative loss of a partial sum of 16 columns on the tensor cores, which truncate; measured."""
-
-SPLIT_TRUNCATION = 2.0**-25
-"""The same, measured, for sums that begin with an exact part, which have their full size from the start."""
-
-ROUNDED_LOSS = 1.5e-7
-"""Mean relative loss of sums that are rounded after each chunk, measured."""
-
-LARGEST_FACTOR = 3e38
-"""What inner products are multiplied by at most: finite in float32, so that zero stays zero."""
 
 Pair = tuple[Tensor, Tensor]
 

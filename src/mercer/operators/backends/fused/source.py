@@ -11,22 +11,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from mercer.operators.backends.fused.dials import (
+    CHUNK,
+    FEATURES_IN_A_SUM,
+    LARGEST_DISTANCE,
+    MANY_FEATURES,
+    RESIDENT_FEATURES,
+)
 from mercer.operators.backends.fused.grammar import HEADER, checked
-from mercer.operators.backends.fused.layout import CHUNK, Layout, pieces
+from mercer.operators.backends.fused.layout import Layout, pieces
 from mercer.operators.backends.fused.profile import Profile
-
-RESIDENT_FEATURES = 8
-"""Up to here the features of a row tile stay in registers for direct differences."""
-
-FEATURES_IN_A_SUM, MANY_FEATURES = 8, 32
-"""Distances over many features are added up so many at a time, and what rounding takes from the sum is kept apart: a
-float32 sum of hundreds of numbers would be wrong in the sixth digit.
-"""
-
-LARGEST_DISTANCE = 3e30
-"""Distances of points far out end here, so that formulas that go on with them stay finite; sums that overflowed too,
-since `tl.minimum` prefers a number to NaN."""
-
 
 TERMS = {"l1": "tl.abs({x} - {z})", "l2": "({x} - {z}) * ({x} - {z})", "inner": "{x} * {z}"}
 """What a feature adds, by metric."""

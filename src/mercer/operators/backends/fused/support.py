@@ -11,19 +11,17 @@ from mercer.core.arrays import Points
 from mercer.core.errors import NotTraceable
 from mercer.formula.simplify import merged, reduced
 from mercer.formula.symbols import Program
-from mercer.operators.backends.fused.layout import RESIDENT_COLUMNS, RESIDENT_TOGETHER, layout
+from mercer.operators.backends.fused.dials import (
+    CAPABILITY,
+    MOST_END_VALUES,
+    MOST_STATISTICS,
+    RESIDENT_COLUMNS,
+    RESIDENT_TOGETHER,
+)
+from mercer.operators.backends.fused.layout import layout
 from mercer.operators.backends.fused.probe import warped
 from mercer.operators.backends.fused.profile import profile
 from mercer.operators.backends.fused.tiles import interpreted
-
-CAPABILITY = 9
-"""Of GPUs that the loops are made for and were checked on: what tensor cores truncate, and tiles, differ elsewhere."""
-
-MOST_STATISTICS = 3
-"""Distances and inner products that a tile has registers for."""
-
-MOST_END_VALUES = 16
-"""Functions of x alone, and of z alone."""
 
 
 def supports(program: Program, x: Points, z: Points) -> str | None:

@@ -5,15 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from mercer.operators.backends.fused.layout import CHUNK, Layout
-
-PAD, CHUNKED_PAD, INTERPRETED_PAD = 128, 256, 64
-"""Samples are padded to a multiple of this, which every tile size divides: where all features of a tile are on the
-chip, where they are read in chunks, and in Triton's interpreter.
-"""
-
-SHARED_MEMORY = 220 * 1024
-"""Bytes of shared memory that a program may fill."""
+from mercer.operators.backends.fused.dials import CHUNK, CHUNKED_PAD, INTERPRETED_PAD, PAD, SHARED_MEMORY
+from mercer.operators.backends.fused.layout import Layout
 
 COMPILED = {"enable_fp_fusion": True}
 """What every loop asks of Triton's compiler: a * b + c in one instruction, rounded once. All errors and speeds were

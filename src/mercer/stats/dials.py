@@ -1,0 +1,187 @@
+"""Numbers that somebody chose in `mercer.stats`: what each is, and where it was measured if it was."""
+
+from __future__ import annotations
+
+import torch
+
+# base_formula.py
+
+LARGEST_WEIGHT = 1e150
+"""Of a squared difference; its square occurs in the formula."""
+
+
+# centred_grams.py
+
+RANK_SHARE = 10
+"""Factors are worth their products while the product of two ranks stays below so many times the number of rows."""
+LEFT_OUT = 1e-8
+"""The share of the trace that factors may leave out: HSIC is right to as many digits."""
+FEW_ROWS = 64
+"""Up to so many rows eigenvectors give a factor of any kernel at once."""
+PART_NUMBERS = 2**22
+"""Numbers of the permuted factors or matrices that are in memory together."""
+
+
+# change.py
+
+MOST_BLOCKS = 1024
+"""Longer series are cut into so many blocks, or twice as many, whose mean features are what is looked at."""
+
+KEPT_ROWS = 2000
+"""Rows that the width of kernels is taken from, at most."""
+
+
+# compression.py
+
+OVERSAMPLING = 2
+"""Compress keeps 2^g times the root of the rows before the last halvings."""
+
+
+# conditional.py
+
+PERMUTED_AT_ONCE = 8
+"""Resamples whose regressions are one product."""
+SUSPECT = 0.01
+"""Below this p-value errors are said to depend on Z still."""
+
+
+# dependence_plot.py
+
+MOST_DEPENDENCES = 15
+"""Columns of a picture of dependences, the largest first."""
+
+
+# differences_plot.py
+
+MOST_DIFFERENCES = 15
+"""Columns of a picture of differences, the largest first."""
+
+
+# distances.py
+
+EXACT_DISTANCES = 2000
+"""Rows up to which the exact transport is found in a few seconds."""
+
+
+# estimates.py
+
+PAIRS_EACH = 10
+"""Pairs for each row that an incomplete statistic takes unless told otherwise."""
+
+
+# families.py
+
+WIDTHS = 10
+"""Widths of each of the two shapes of kernels."""
+
+LOW, HIGH = 0.05, 1.0
+"""Quantiles of the pooled distances between which widths lie, from half of the first to twice the second."""
+
+
+# goodness_of_fit.py
+
+PARAMETRIC_RESAMPLES = 500
+"""Samples of a fitted distribution, each of which is fitted again, unless told otherwise."""
+
+
+# independence.py
+
+EXPONENT = 2.0
+"""How much the kernels that say most count, with statistics in standard deviations over permutations."""
+EXACT_INDEPENDENCE = 250
+"""Up to so many rows everything is float64, so that equal statistics are equal to the last digits."""
+COLUMN_RESAMPLES = 500
+"""Permutations for each single column."""
+
+
+# orders.py
+
+ORDERS_AT_ONCE = 256
+"""Orders that are drawn together."""
+
+
+# pair_sums.py
+
+TILE_NUMBERS = 2**20
+"""Numbers of a tile of one kernel: several of them and their products with V stay in the caches."""
+LEAST_ROWS = 16
+"""Rows of a tile at least."""
+TILES = 6
+"""Tiles that are in memory together: distances, a kernel, and what is made on the way."""
+EXACT_ROWS = 1500
+"""Up to so many rows everything is float64, so that equal statistics are equal to the last digits."""
+
+
+# regress_out.py
+
+REGRESSED_WIDTHS = (1 / 16, 1 / 4, 1 / 2, 1.0, 2.0)
+"""Widths of the kernels on Z that are tried, in median distances; each with every ridge."""
+WIDTHS_OF_LEAVES = (1 / 4, 1.0, 4.0)
+"""Widths within the leaves of trees."""
+TREES, LEAVES = 10, 8
+"""Trees of two thirds of the rows each, and their leaves. Without them jumps of X and of Y at the same Z, of 7 times
+the noise, are taken for dependence in half of all samples of 200 rows."""
+
+MOST_FEATURES, REGRESSED_LEFT_OUT = 50, 1e-3
+"""Features of a side, and the share of the trace that they may leave out."""
+
+
+# rowwise.py
+
+ROWS_AT_ONCE = 2**20
+"""Numbers of rows that are paired at a time."""
+
+
+# run_length.py
+
+MEMORIES = (10.0, 50.0, 250.0)
+"""Rows that count in the three running means; at most a quarter of the reference each."""
+WATCHED_FEATURES = 256
+"""Random features that a stream is watched with."""
+STREAMS = 128
+"""Simulated streams. The expected run length is known to a tenth."""
+LEAST_STEPS = 2000
+"""Rows of each simulated stream, at least."""
+LONGEST = 200_000
+"""The largest expected number of rows to a false alarm that can be asked for."""
+
+
+# sides.py
+
+SIDE_WIDTHS = 5
+"""Widths of the default kernels of each side, from an eighth of the median distance (or half of what only one in twenty
+falls below) to twice the median. Of four ranges tried on perturbed uniform pairs, this one finds most."""
+
+
+# stein_greedy.py
+
+GREEDY_AT_ONCE = 2**14
+"""Rows whose values are made together, so that they stay in the caches."""
+
+
+# stein_kernel.py
+
+NEAR = 1e-20
+"""Added to squared distances under a root, whose slopes are finite but not written for coincident points."""
+
+
+# streamed.py
+
+STREAMED_FEATURES = 256
+"""Random features for statistics of row sources."""
+KEPT = 2000
+"""Rows of each source that are drawn: for the width, for the witness of "cross", and for the result to look at."""
+
+
+# thinning.py
+
+MANY_ROWS, REFINED_ROWS = 20_000, 1024
+"""Above the first number rows are compressed to the second, at least, before they are thinned."""
+MOST = 1000
+"""Points that thinning to a target takes at most, unless m says otherwise."""
+
+
+# two_sample.py
+
+ROUNDING = {torch.float64: 1e-13, torch.float32: 5e-6}
+"""Statistics closer than this share of the size of the kernel count as equal; in float32 also divided by n."""
