@@ -14,7 +14,7 @@ from mercer.kernels import Gaussian, Laplace
 
 
 def run() -> list[Row]:
-    return [_fit_predict("rbf"), _fit_predict("laplacian"), _alpha_path()]
+    return [_fit_predict("rbf"), _fit_predict("laplacian"), _alpha_path(), _mixed()]
 
 
 def _data(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,3 +56,16 @@ def _alpha_path() -> Row:
 
     name, peer = "path of 30 alphas with LOO, n=3,000", "GridSearchCV, 5 folds"
     return compare(name, peer, lambda: ours.fit(X, y), search, target=10.0, rounds=1, repeats=1, warm_up=False)
+
+
+def _mixed() -> Row:
+    """A factor in float32 with refinement in float64 against one in float64, which is its reason to be."""
+    X, y = _data(4_000, 10)
+    mixed, full = (
+        KernelRidge(Gaussian.from_gamma(0.1), alpha=1.0, fit_intercept=False, solver=solver)
+        for solver in ("mixed_cholesky", "cholesky")
+    )
+    found, expected = (model.fit(X, y).dual_coef_ for model in (mixed, full))
+    assert np.abs(found - expected).max() < 1e-8 * np.abs(expected).max()
+    name = "KernelRidge fit, n=4,000, mixed_cholesky"
+    return compare(name, "cholesky", lambda: mixed.fit(X, y), lambda: full.fit(X, y), repeats=1, warm_up=False)

@@ -7,11 +7,16 @@ import torch
 
 from mercer.core.arrays import Points
 from mercer.processes import Observations
-from mercer.processes.copies import without_copies
+from mercer.processes.copies import rows_but_copies
 
 X = torch.linspace(0, 1, 50).double().unsqueeze(1).expand(-1, 3) * torch.tensor([1.0, -2.0, 0.0]).double()
 Y = torch.randn(50, 2, generator=torch.Generator().manual_seed(0)).double()
 AGAIN = torch.tensor([3, 3, 7])
+
+
+def without_copies(data):
+    kept = rows_but_copies(data)
+    return data if kept is None else data.take(kept)
 
 
 def with_copies(values=Y, noise=None):

@@ -10,25 +10,18 @@ from mercer.processes.dials import SELDOM
 from mercer.processes.observations import Observations
 
 
-def without_copies(data: Observations) -> Observations:
-    """The data with one of all rows that agree in X, Y and known noise, if rows with equal X nearly always agree.
+def rows_but_copies(data: Observations) -> Tensor | None:
+    """The places of one of all rows that agree in X, Y and known noise, if rows with equal X nearly always agree.
 
     Then they are one record that was entered several times, and the likelihood would explain them by less noise than
     there is. Where rows with equal X often differ in Y, they are observations of their own, and equal ones among them
-    coincidences: all are kept, and so are the rows of any point with different values. The data themselves are given
-    back where there are no copies.
+    coincidences: all are kept, and so are the rows of any point with different values. None where there are no copies.
 
     >>> from mercer.core.arrays import Points
     >>> X = Points(torch.tensor([[0.0], [1.0], [2.0], [0.0]]))
-    >>> without_copies(Observations(X, torch.tensor([[0.31], [0.85], [0.4], [0.31]]))).Y.flatten()
-    tensor([0.3100, 0.8500, 0.4000])
+    >>> rows_but_copies(Observations(X, torch.tensor([[0.31], [0.85], [0.4], [0.31]])))
+    tensor([0, 1, 2])
     """
-    kept = rows_but_copies(data)
-    return data if kept is None else data.take(kept)
-
-
-def rows_but_copies(data: Observations) -> Tensor | None:
-    """The places of the rows that `without_copies` keeps; None where these are all."""
     found = _records(data)
     if found is None:
         return None

@@ -46,7 +46,7 @@ def loss_alphas(span: Any, scale: float = 1.0, *, coarse: bool = False) -> Tenso
     return alphas[::2] if coarse else alphas
 
 
-def fold_numbers(X: Points, y: Tensor, weights: Tensor | None = None, folds: int = LOSS_FOLDS) -> Tensor:
+def fold_numbers(X: Points, y: Tensor, folds: int = LOSS_FOLDS) -> Tensor:
     """A fold for each row, by its content alone: equal rows share one, and classes are spread evenly.
 
     >>> fold_numbers(Points(torch.tensor([[1.0], [2.0], [1.0]])), torch.zeros(3), folds=2).unique()

@@ -91,7 +91,7 @@ def _summed(
 ) -> PairSums:
     n = len(points)
     V = V.to(device=device, dtype=dtype)
-    rows = _rows_of_tile(n, V.shape[1], len(kernels), dtype, resolve_budget(memory_budget, device), points)
+    rows = _rows_of_tile(n, V.shape[1], len(kernels), dtype, resolve_budget(memory_budget, device))
     sums = torch.zeros(len(kernels), n, dtype=torch.float64, device=device)
     squares = torch.zeros(len(kernels), dtype=torch.float64, device=device)
     diagonal = torch.zeros_like(sums)
@@ -129,7 +129,7 @@ def _precision(kernels: Sequence[Kernel], n: int) -> torch.dtype:
     return torch.float32 if bounded and n > EXACT_ROWS else torch.float64
 
 
-def _rows_of_tile(n: int, columns: int, kernels: int, dtype: torch.dtype, budget: int, points: Points) -> int:
+def _rows_of_tile(n: int, columns: int, kernels: int, dtype: torch.dtype, budget: int) -> int:
     """Rows of a tile, of at most `TILE_NUMBERS` numbers, that fit the budget."""
     rows = max(LEAST_ROWS, min(n, TILE_NUMBERS // max(1, n)))
     fixed = 8 * kernels * (2 * n + columns)

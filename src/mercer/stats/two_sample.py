@@ -129,7 +129,7 @@ def two_sample_test(
     sums = pair_sums(chosen, pooled.points, A - shift, memory_budget=memory_budget)
     result = _combined(combine, chosen, unbiased(sums, A, shift), sums, min(pooled.m, pooled.n))
     how = f"MMD of {kernel_words(chosen, combine)}, {A.shape[1] - 1:,} permutations{exchanged}"
-    return _result(pooled, chosen, result, how)
+    return _result(pooled, result, how)
 
 
 def near_means(A: Tensor) -> Tensor:
@@ -229,7 +229,7 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more columns"
 
 
-def _result(pooled: Pooled, kernels: Sequence[Kernel], found: Any, how: str) -> TwoSampleResult:
+def _result(pooled: Pooled, found: Any, how: str) -> TwoSampleResult:
     joint, per_kernel = found
     return TwoSampleResult(joint.statistic, joint.pvalue, joint.null.numpy(), how, per_kernel, pooled=pooled)
 
@@ -286,7 +286,7 @@ def _by_signs(
     sums = pair_sums(kernels, pooled.points, torch.cat([W, -W]), memory_budget=memory)
     statistics = sums.forms / (n * (n - 1))
     how = f"MMD of {kernel_words(kernels, combine)}, wild bootstrap of {count:,}"
-    return _result(pooled, kernels, _combined(combine, kernels, statistics, sums, n), how)
+    return _result(pooled, _combined(combine, kernels, statistics, sums, n), how)
 
 
 def flip_probability(values: Tensor) -> float:

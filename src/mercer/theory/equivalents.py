@@ -144,7 +144,7 @@ def krr_risk(
     bias = rows * _ratio(((1 - L) ** 2 * power).sum(-1), free)
     variance = _ratio(noise * (counts * L**2).sum(-1), free)
     test = bias + variance + noise
-    train = _product(_left_over(values, counts, L, rows, ridges, kappa) ** 2, test)
+    train = _product(_left_over(counts, L, rows, ridges, kappa) ** 2, test)
     return KRRRisk(rows, ridges, noise, kappa, L, bias, variance, test, train)
 
 
@@ -171,7 +171,7 @@ def _learnabilities(values: np.ndarray, kappa: np.ndarray) -> np.ndarray:
 
 
 def _left_over(
-    values: np.ndarray, counts: np.ndarray, L: np.ndarray, n: np.ndarray, alpha: np.ndarray, kappa: np.ndarray
+    counts: np.ndarray, L: np.ndarray, n: np.ndarray, alpha: np.ndarray, kappa: np.ndarray
 ) -> np.ndarray:
     """The share of the labels that training leaves: alpha / (n kappa), also where that is 0 / 0."""
     by_count = 1 - (counts * L).sum(-1) / n

@@ -119,7 +119,7 @@ def sphere_spectrum(kernel: Kernel | Angular | Any, d: int, kmax: int, *, radius
         values = by_series(declared, d, kmax)
         accuracy = np.full(kmax + 1, _rounding(declared, d))
         return SphereSpectrum(d, values, log_counts, accuracy, float(declared.sum()))
-    values, error = by_quadrature(h, d, kmax, log_counts)
+    values, error = by_quadrature(h, d, kmax)
     trace = float(np.asarray(h(np.array([1.0])))[0])
     if coefficients is not None:
         summed, missing = by_series(coefficients, d, kmax), _missing(coefficients, trace, d, kmax)
@@ -140,7 +140,7 @@ def by_series(coefficients: np.ndarray, d: int, kmax: int) -> np.ndarray:
     return found
 
 
-def by_quadrature(h: Angular, d: int, kmax: int, log_counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_quadrature(h: Angular, d: int, kmax: int) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues by Gauss and Legendre's rule in the angle, and bounds of their absolute errors.
 
     In the angle kernels with a kink at t = 1 are smooth. Half as many nodes say how far the integral has converged.
