@@ -118,6 +118,15 @@ def test_models_with_a_registered_loss_come_back(loss, tmp_path):
     np.testing.assert_array_equal(again.fit(X, Y).predict(X), model.predict(X))
 
 
+def test_a_loss_of_ones_own_is_given_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.setitem(losses_registry.LOSSES, "cauchy", Cauchy)
+    model = mercer.KernelRegressor("gaussian", loss="cauchy").fit(X, Y)
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "m").predict(X), model.predict(X))
+    with pytest.raises(InputError, match="'logistic', 'squared_hinge' or a mercer"):
+        mercer.KernelClassifier("gaussian", loss="cauchy").fit(X, Y > 0)
+
+
 def test_a_program_that_has_not_registered_the_loss_refuses_the_file(tmp_path, monkeypatch):
     mercer.KernelRegressor("gaussian", loss=Cauchy()).fit(X, Y).save(tmp_path / "m")
     monkeypatch.delitem(losses_registry.SAVED, "Cauchy")

@@ -30,6 +30,7 @@ class Loss:
     smooth : whether it has a derivative everywhere, so that Newton's method applies; one with kinks must be a
         `PiecewiseLinear`.
     quadratic : whether it is, in f: then one exact Newton step is enough.
+    for_numbers, for_classes : whether estimators of these take it by its name.
     joint : whether one target has several predictions: f is then (n, t), y is (n,), and `hessian` gives (n, t, t).
 
     >>> from dataclasses import dataclass
@@ -46,6 +47,8 @@ class Loss:
     smooth = True
     quadratic = False
     joint = False
+    for_numbers = True
+    for_classes = False
 
     @property
     def name(self) -> str:
@@ -149,6 +152,9 @@ class Loss:
 
 class Margin(Loss):
     """A loss of labels y = -1 or 1 that depends on the margin y f."""
+
+    for_numbers = False
+    for_classes = True
 
     def check_targets(self, y: Tensor) -> None:
         if not bool((y.abs() == 1).all()):

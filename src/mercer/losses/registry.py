@@ -67,6 +67,15 @@ def get_loss(loss: Any, **parameters: Any) -> Loss:
     return LOSSES[loss](**parameters)
 
 
+def names_for(what: str) -> tuple[str, ...]:
+    """The names of the losses for "classes", or for "numbers".
+
+    >>> names_for("classes")
+    ('hinge', 'squared', 'logistic', 'squared_hinge')
+    """
+    return tuple(name for name, cls in LOSSES.items() if getattr(cls, f"for_{what}"))
+
+
 def to_dict(loss: Loss) -> dict[str, Any]:
     """The loss as plain data that JSON can hold.
 

@@ -20,6 +20,7 @@ class Squared(Loss):
     """
 
     quadratic = True
+    for_classes = True
 
     def value(self, y: Tensor, f: Tensor) -> Tensor:
         return (y - f).square()
@@ -109,6 +110,7 @@ class Multinomial(Loss):
     """
 
     joint = True
+    for_numbers = False
 
     def value(self, y: Tensor, f: Tensor) -> Tensor:
         return torch.logsumexp(f, 1) - f.gather(1, y.long().unsqueeze(1)).squeeze(1)

@@ -39,7 +39,7 @@ from mercer.estimators.by_loss.forecast import BRIER, classifier_forecaster
 from mercer.estimators.by_loss.plan import plan_loss
 from mercer.estimators.by_loss.probabilities import probabilities
 from mercer.estimators.by_loss.report import classifier_report
-from mercer.estimators.by_loss.settings import OF_CLASSES, LossSettings
+from mercer.estimators.by_loss.settings import LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.squared import more_rows
 from mercer.estimators.by_loss.state import CLASSIFIER
@@ -130,7 +130,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
     saved = CLASSIFIER
     own_rules: ClassVar[Rules] = {
         "alpha": POSITIVE_RIDGE,
-        "loss": loss_rule(*OF_CLASSES),
+        "loss": loss_rule("classes"),
         "solver": one_of("auto", *LOSS_SOLVERS),
     }
     classes_: np.ndarray

@@ -39,7 +39,7 @@ from mercer.estimators.by_loss.intervals import held_out, interval, with_left_ou
 from mercer.estimators.by_loss.plan import plan_loss
 from mercer.estimators.by_loss.regressor_plot import regressor_plot
 from mercer.estimators.by_loss.report import regressor_report
-from mercer.estimators.by_loss.settings import OF_NUMBERS, UNITS, LossSettings
+from mercer.estimators.by_loss.settings import UNITS, LossSettings
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.squared import more_rows
 from mercer.estimators.by_loss.state import REGRESSOR
@@ -131,7 +131,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
     saved = REGRESSOR
     own_rules: ClassVar[Rules] = {
         "alpha": POSITIVE_RIDGE,
-        "loss": loss_rule(*OF_NUMBERS),
+        "loss": loss_rule("numbers"),
         "solver": one_of("auto", *LOSS_SOLVERS),
         "units": one_of(*UNITS),
     }

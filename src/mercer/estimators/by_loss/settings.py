@@ -11,13 +11,11 @@ from mercer.core.seeding import as_seed
 from mercer.estimators.by_loss.quantiles import checked_quantiles, is_list
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.names import is_open
-from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
+from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss, names_for
 from mercer.solvers.landmarks import check_landmarks
 
-OF_CLASSES = ("logistic", "hinge", "squared_hinge", "squared")
 UNITS = ("spread", "raw")
 """What numbers in units of y are multiples of: its spread, or its unit as it is."""
-OF_NUMBERS = ("squared", "huber", "quantile", "epsilon_insensitive")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +55,7 @@ class LossSettings:
     def of_classifier(cls, parameters: Mapping[str, Any]) -> LossSettings:
         """The settings of the parameters of a `KernelClassifier`."""
         p = _shared(parameters)
-        return cls(losses=(_checked_loss(p["loss"], OF_CLASSES),), **p)
+        return cls(losses=(_checked_loss(p["loss"], "classes"),), **p)
 
     @classmethod
     def of_regressor(cls, parameters: Mapping[str, Any]) -> LossSettings:
@@ -65,7 +63,7 @@ class LossSettings:
         p = _shared(parameters)
         quantiles, delta, epsilon = (p.pop(name) for name in ("quantiles", "delta", "epsilon"))
         p["in_spreads"] = p.pop("units") == "spread" and isinstance(p["loss"], str)
-        loss = _checked_loss(p["loss"], OF_NUMBERS, huber={"delta": delta}, epsilon_insensitive={"epsilon": epsilon})
+        loss = _checked_loss(p["loss"], "numbers", huber={"delta": delta}, epsilon_insensitive={"epsilon": epsilon})
         if not isinstance(p["loss"], str) or p["loss"] != "quantile":
             return cls(losses=(loss,), **p)
         levels = checked_quantiles(quantiles)
@@ -91,11 +89,11 @@ def _shared(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return p
 
 
-def _checked_loss(loss: Loss | str, names: tuple[str, ...], **parameters: dict[str, Any]) -> Loss:
-    """The loss that is given, or one of these by name, with its parameters."""
+def _checked_loss(loss: Loss | str, what: str, **parameters: dict[str, Any]) -> Loss:
+    """The loss that is given, or one for "classes" or "numbers" by name, with its parameters."""
     if not isinstance(loss, str):
         return get_loss(loss)
-    if loss not in names:
-        known = ", ".join(map(repr, names))
+    if loss not in names_for(what):
+        known = ", ".join(map(repr, names_for(what)))
         raise InputError(f"loss={loss!r}: choose one of {known}, or give a mercer.losses.Loss.")
     return get_loss(loss, **parameters.get(loss, {}))

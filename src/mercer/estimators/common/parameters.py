@@ -35,7 +35,7 @@ from mercer.core.rules import (
 from mercer.estimators.common.alpha import ALPHA, CRITERIA, POSITIVE_ALPHA
 from mercer.kernels import as_kernel
 from mercer.kernels.activations import FUNCTIONS
-from mercer.losses import Loss
+from mercer.losses import Loss, names_for
 from mercer.processes.means import ConstantMean, FunctionMean, LinearMean, ZeroMean
 from mercer.solvers.landmarks import check_landmarks
 from mercer.solvers.system import SMALLEST_ALPHA, is_alpha
@@ -56,9 +56,13 @@ def _ridge(least: float, words: str) -> Rule:
     )
 
 
-def loss_rule(*names: str) -> Rule:
-    """A loss by one of these names, or any loss."""
-    return name_or(names, lambda value: isinstance(value, Loss), "a mercer.losses.Loss")
+def loss_rule(what: str) -> Rule:
+    """A loss for "classes" or "numbers" by its name, or any loss."""
+    return Rule(
+        lambda value: isinstance(value, str | Loss),
+        lambda value: not isinstance(value, str) or value in names_for(what),
+        f"{', '.join(map(repr, names_for(what)))} or a mercer.losses.Loss",
+    )
 
 
 MEANS = (ConstantMean, FunctionMean, LinearMean, ZeroMean)
