@@ -16,6 +16,7 @@ from sklearn.metrics import r2_score, root_mean_squared_error
 from mercer import plots
 from mercer.core.errors import InputError, InputTypeError
 from mercer.plots import canvas
+from mercer.plots.dials import MANY_POINTS
 
 rng = np.random.default_rng(0)
 ACTUAL = rng.normal(100, 30, 50)
@@ -140,7 +141,7 @@ def test_a_number_as_baseline_is_a_line():
 
 
 def test_many_points_become_counts():
-    x = rng.normal(size=canvas.MANY_POINTS + 1)
+    x = rng.normal(size=MANY_POINTS + 1)
     ax = plots.predicted_against_actual(x, x, baseline=x + 1)
     assert ax.collections[0].get_array().sum() == len(x)
 
