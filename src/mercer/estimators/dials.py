@@ -84,8 +84,9 @@ ALIKE, NOTHING = 1e-6, 1e-6
 """Kernel values that differ by less are alike; those below are zero."""
 GOOD = 0.5
 """The skill from which the values of a kernel are no concern."""
+WORSE = 0.1
+"""By how much R2 of forecasts may be below that at rows left out."""
 FEW_ROWS = 5
-"""Rows of a class or a kind below which a report says nothing of them."""
 COPIES = 0.02
 """The share of the rows that copies may be."""
 

@@ -7,27 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer.core.errors import InputError
-
-NO_BETTER = 0.01
-"""A skill below this share of what the constant leaves is none."""
-CLEARLY, CLEARLY_LABELS, CHANCE = 0.02, 0.1, 2.0
-"""A linear model is better where its R2 is higher by so much, or its share of the log loss, and by so many standard
-errors."""
-UNITS = 1000.0
-"""Spreads of columns that differ by more make one length scale for all meaningless."""
-FAR = 3.0
-"""Deviations of y that its mean is from zero where an intercept is missing."""
-FALLING = 0.002
-"""The share of what the constant leaves by which the error falls from the last alpha but one to the last."""
-ALIKE, NOTHING = 1e-6, 1e-6
-"""Kernel values that differ by less are alike; those below are zero."""
-GOOD = 0.5
-"""The skill from which the values of a kernel are no concern."""
-WORSE = 0.1
-"""By how much R2 of forecasts may be below that at rows left out."""
-FEW_ROWS = 5
-COPIES = 0.02
-"""The share of the rows that copies may be."""
+from mercer.estimators.dials import (
+    ALIKE,
+    CHANCE,
+    CLEARLY,
+    COPIES,
+    FALLING,
+    FAR,
+    FEW_ROWS,
+    GOOD,
+    NO_BETTER,
+    NOTHING,
+    UNITS,
+    WORSE,
+)
 
 
 def no_better_than_constant(skill: float, words: str, constant: str) -> str | None:
