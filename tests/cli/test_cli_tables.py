@@ -257,7 +257,7 @@ def test_each_mistake_gets_its_sentence(refused, people):
     refused(text, "1 fold leaves no rows", "--cv", "1", code=2)
     refused(text, "not for gp", "--model", "gp", "--landmarks", "10", code=2)
     refused(text, "text with 60 different values in 60 rows, too many for classes", target="id")
-    refused(text, "is to be numbers, but is 'high' in row", "--task", "regression", target="level")
+    refused(text, "should hold numbers, but is 'high' in row", "--task", "regression", target="level")
     refused(text.replace("p030,", "p030,x,"), ["expected 6 columns, got 7 in line 32", "--delimiter"])
     refused(text.encode("utf-16"), "cannot be read as utf-8", "--encoding", "utf-8")
     refused(text, "cannot be read as nonsense", "--encoding", "nonsense")
@@ -270,7 +270,7 @@ def test_each_mistake_gets_its_sentence(refused, people):
 def test_a_number_among_text_is_found(refused, people):
     wages = [f"{w}" for w in people["wage"]]
     wages[17] = "1200 EUR"
-    refused(text_of(people | {"wage": wages}), ["is to be numbers, but is '1200 EUR' in row 18", "Mend the file"])
+    refused(text_of(people | {"wage": wages}), ["should hold numbers, but is '1200 EUR' in row 18", "Correct the file"])
 
 
 def test_mistakes_of_predict(fitted, people, command, tmp_path):

@@ -138,7 +138,7 @@ def test_partial_fits_keep_the_alpha_of_their_first_rows(solver):
     assert "on 50 of the first 50 rows" in str(model.report())
     assert model.set_params(alpha=3.0).partial_fit(X[:5], y[:5]).alpha_ == 3.0
     assert "given" in str(model.report())
-    with pytest.raises(InputError, match="looks at the first rows"):
+    with pytest.raises(InputError, match="chosen from the first rows"):
         ridge(solver, alpha="loo").partial_fit(X, y)
 
 

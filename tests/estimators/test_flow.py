@@ -201,7 +201,7 @@ def test_where_it_makes_no_sense_it_says_so():
     with pytest.raises(InputError, match="needs solver='flow'"):
         KernelRidge(KERNEL).fit(X, y).predict(NEW, t=1.0)
     for alpha in (1.0, "gcv", [0.0, 2.0]):
-        with pytest.raises(InputError, match="has no ridge"):
+        with pytest.raises(InputError, match="has no alpha"):
             KernelRidge(KERNEL, alpha=alpha, solver="flow").fit(X, TWO)
     with pytest.raises(InputError, match="n_landmarks=5 has no meaning"):
         KernelRidge(KERNEL, solver="flow", n_landmarks=5).fit(X, y)

@@ -346,5 +346,5 @@ def test_plots_show_probabilities_reliability_or_relevance(iris):
     assert "length scale" in full.plot().get_xlabel()
     with pytest.raises(InputError, match="give both"):
         model.plot(X)
-    with pytest.raises(InputError, match="give X and y"):
+    with pytest.raises(InputError, match="pass X and y"):
         fixed(4.0 * Gaussian(1.0)).fit(rows, labels).plot()

@@ -48,7 +48,7 @@ def test_variances_come_in_any_array_and_in_the_right_place():
     assert model.log_marginal_likelihood(noise=0.2) == pytest.approx(shared.log_marginal_likelihood_)
     with pytest.raises(ValueError, match="one variance for all rows is needed"):
         model.log_marginal_likelihood(noise=np.full(30, 0.1))
-    with pytest.raises(ValueError, match="first call of partial_fit is a fit"):
+    with pytest.raises(ValueError, match="first call of partial_fit fits the model"):
         GaussianProcessRegressor().partial_fit(X, Y, noise=np.full(30, 0.1))
 
 

@@ -195,7 +195,7 @@ def test_without_noise_values_are_met_or_an_error_or_report_says_why_not(method,
 
 
 def test_a_likelihood_that_would_be_rounding_errors_is_an_error():
-    with pytest.raises(InputError, match="too small beside y"):
+    with pytest.raises(InputError, match="too small compared with y"):
         learned("sgpr", X, Y, Gaussian(1.0), noise=1e-200, tune=False)
     exact, sparse = (learned(m, X, Y, Gaussian(1.0), noise=1e-8, tune=False) for m in ("exact", "sgpr"))
     assert sparse.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, rel=1e-6)

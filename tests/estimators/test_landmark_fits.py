@@ -66,7 +66,7 @@ def test_white_noise_belongs_in_alpha(solver):
     noisy = KernelRidge(Gaussian(1.0) + WhiteNoise(0.5), alpha=0.1).fit(X, y)
     moved = KernelRidge(Gaussian(1.0), alpha=0.6, solver=solver, landmarks=X).fit(X, y)
     np.testing.assert_allclose(moved.predict(NEW), noisy.predict(NEW), atol=1e-5)
-    with pytest.raises(InputError, match="white noise.* alpha that is larger by 0.5"):
+    with pytest.raises(InputError, match="white noise.* adding 0.5 to alpha"):
         KernelRidge(Gaussian(1.0) + WhiteNoise(0.5), alpha=0.1, solver=solver, landmarks=X).fit(X, y)
     with pytest.raises(InputError, match="white noise belongs in alpha"):
         KernelRidge(Gaussian(1.0) + WhiteNoise(0.5), solver="random_features").fit(X, y)

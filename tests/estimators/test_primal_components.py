@@ -35,7 +35,7 @@ def test_a_linear_kernel_has_the_components_of_pca(tmp_path) -> None:
     again = load(tmp_path / "model.safetensors")
     np.testing.assert_allclose(again.components_, model.components_, atol=1e-10)
     np.testing.assert_allclose(again.transform(X), model.transform(X), atol=1e-10)
-    with pytest.raises(AttributeError, match="few features"):
+    with pytest.raises(AttributeError, match="explicit features"):
         _ = KernelPCA(2, Gaussian(2.0)).fit(X).components_
 
 

@@ -101,7 +101,7 @@ def test_descents_without_a_ridge_generalise_by_stopping(solver):
     assert model.score(test_rows, test_targets) > 0.85
     assert 1 <= model.n_iter_ <= 200
     for use in (lambda: model.loo_predictions_, lambda: model.label_weights(NEW)):
-        with pytest.raises(InputError, match="no closed form for a descent"):
+        with pytest.raises(InputError, match="not available with early stopping"):
             use()
 
 

@@ -239,5 +239,5 @@ def test_what_makes_no_network_is_refused() -> None:
         NNGP(1, torch.nn.ReLU)
     with pytest.raises(InputError, match="at most all 2 hidden layers"):
         NTK(2, n_fixed=3)
-    with pytest.raises(InputError, match="leaves out .* of its size at row 0"):
+    with pytest.raises(InputError, match="misses .* of its size at row 0"):
         NNGP(1, "tanh")(1e3 * X)

@@ -140,7 +140,7 @@ def test_a_layer_alone_is_no_kernel(data: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("size", [10**9 + 1, 9])
 def test_filters_much_larger_than_images_are_refused_before_they_are_made(size: int) -> None:
-    with pytest.raises(InputError, match="no places that far apart"):
+    with pytest.raises(InputError, match="are smaller than that"):
         LayerKernel([Conv(size), Flatten(), Dense()], (1, 4, 4))(X)
 
 

@@ -174,13 +174,13 @@ def test_networks_that_cannot_be_say_so() -> None:
     for layers, words in (
         ([Conv(), Activation()], "the last layer must be Dense"),
         ([Conv(), Dense()], "put Flatten"),
-        ([Flatten(), Conv(), Dense()], "rows have no places"),
-        ([AveragePool(3), Flatten(), Dense()], "not made of such squares"),
+        ([Flatten(), Conv(), Dense()], "it needs images"),
+        ([AveragePool(3), Flatten(), Dense()], "cannot be divided into squares"),
         ([Residual((AveragePool(2),)), Flatten(), Dense()], "keep the shape"),
     ):
         with pytest.raises(InputError, match=words):
             LayerKernel(layers, shape=SHAPE)(IMAGES)
-    with pytest.raises(InputError, match="rows have no places"):
+    with pytest.raises(InputError, match="it needs images"):
         LayerKernel([Conv(), Flatten(), Dense()])(IMAGES)
     with pytest.raises(InputError, match="of 27 numbers, but rows have 32"):
         LayerKernel([Flatten(), Dense()], shape=(3, 3, 3))(IMAGES)

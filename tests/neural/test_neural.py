@@ -187,7 +187,7 @@ def test_training_that_cannot_be_is_refused() -> None:
         lazy_training([3], X, X[:, 0])
     with pytest.raises(InputError, match="must be .lazy. or .mean_field."):
         lazy_training([4], X, X[:, 0], scaling="ntk")
-    with pytest.raises(InputError, match="diverged at width 64: take more steps than 5"):
+    with pytest.raises(InputError, match="diverged at width 64: use more than 5 steps"):
         lazy_training([64], X, X[:, 0], time=1e4, steps=5)
 
 

@@ -203,5 +203,5 @@ def test_bad_paths_are_named():
 
 
 def test_a_path_without_any_finite_error_is_refused():
-    with pytest.raises(InputError, match="No alpha has a finite error"):
+    with pytest.raises(InputError, match="No alpha gives a finite error"):
         best_alpha(torch.zeros(0), torch.zeros(0, 1), torch.ones(1), "loo")

@@ -96,5 +96,5 @@ def test_the_way_back_of_components_takes_the_words(how):
 
 
 def test_influences_that_are_not_known_are_an_error_with_a_way_out():
-    with pytest.raises(InputError, match="use alpha='auto'"):
+    with pytest.raises(InputError, match="Use alpha='auto'"):
         KernelRegressor("gaussian", loss="huber", alpha="loo", solver="pcg").fit(X, y[:, 0])

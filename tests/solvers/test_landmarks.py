@@ -161,7 +161,7 @@ class NoisyByHand(Kernel):
     "kernel", [Gaussian() + WhiteNoise(0.1), Gaussian() * (Linear() + 0.2 * WhiteNoise()), NoisyByHand()], ids=repr
 )
 def test_white_noise_of_rows_is_refused(kernel, how):
-    with pytest.raises(InputError, match="white noise, which belongs to rows.* larger by 0"):
+    with pytest.raises(InputError, match="white noise, which belongs to rows.* adding 0"):
         choose_landmarks(kernel, Points(sample()), 5, how)
 
 

@@ -234,7 +234,7 @@ def test_bad_input_is_named():
         FourierFeatures.draw(Gaussian() + Linear(), X, 10)
     with pytest.raises(TypeError, match="other objects"):
         FourierFeatures.draw(Gaussian(), Points(["a", "b"]), 10)
-    with pytest.raises(InputError, match="X has 2 columns but the features are of 3"):
+    with pytest.raises(InputError, match="X has 2 columns, but the feature map expects 3"):
         features(sample(5, d=2))
     with pytest.raises(InputError, match="targets have shape"):
         feature_block(features, X, torch.ones(4, 1))

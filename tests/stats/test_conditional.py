@@ -95,7 +95,7 @@ def test_a_regression_that_cannot_fit_warns():
     z = np.linspace(-3, 3, 150)
     rng = np.random.default_rng(3)
     x, y = (np.sin(7 * z) + 0.3 * rng.normal(size=150) for _ in "xy")
-    with pytest.warns(UserWarning, match="still depends on Z"):
+    with pytest.warns(UserWarning, match="still depend on Z"):
         conditional_independence_test(x, y, z, kernel_z=Gaussian(30.0), n_resamples=99)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -175,7 +175,7 @@ def test_new_rows_of_other_kinds_are_clear_errors(of_people):
         of_people.test(new.assign(city=1.0))
     with pytest.raises(InputError, match="columns of the reference are"):
         of_people.update(new.drop(columns="city"))
-    with pytest.raises(InputError, match="X is no data frame"):
+    with pytest.raises(InputError, match="X is not a data frame"):
         of_people.test(RNG.normal(size=(20, 4)))
     numbers = DriftDetector(**FAST).fit(table(50))
     with pytest.raises(InputError, match="Column 'bmi' of X holds text or dates"):

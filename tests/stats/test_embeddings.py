@@ -183,7 +183,7 @@ def test_wrong_samples_are_clear_errors(X, Y, match):
 def test_wrong_arguments_are_clear_errors():
     with pytest.raises(InputError, match="estimator='w'"):
         mmd(X, Y, estimator="w")
-    with pytest.raises(InputError, match="add up to zero"):
+    with pytest.raises(InputError, match="sum to zero"):
         mmd(X[:2], Y, weights_x=[1.0, -1.0])
     with pytest.raises(InputError, match="different kernels"):
         MeanEmbedding(Gaussian(1.0)).fit(X).distance(MeanEmbedding(Gaussian(2.0)).fit(X))

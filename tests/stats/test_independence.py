@@ -189,7 +189,7 @@ def test_the_same_seed_gives_the_same_test_and_the_global_generators_stay():
         ([0.0, 1.0], [1.0, 2.0], {"null": "gamma"}, "one pair of kernels"),
         ([0.0, 1.0], [1.0, 2.0], {"order": -1}, "order=-1"),
         ([0.0, 1.0], [1.0, 2.0], {"groups": [1]}, "groups has 1 entries"),
-        ([[0.0, 1.0]], [[1.0, 2.0]], {"kernel_x": "precomputed"}, "no Gram matrix"),
+        ([[0.0, 1.0]], [[1.0, 2.0]], {"kernel_x": "precomputed"}, "not a Gram matrix"),
     ],
 )
 def test_wrong_arguments_are_clear_errors(X, Y, options, match):

@@ -139,7 +139,7 @@ def test_groups_change_sides_as_a_whole():
     by_rows = two_sample_test(X, Y, n_resamples=200)
     by_groups = two_sample_test(X, Y, groups=(patients[:150], patients[150:]), n_resamples=200)
     assert by_rows.pvalue < 0.01 < by_groups.pvalue
-    with pytest.raises(InputError, match="occurs in X and in Y"):
+    with pytest.raises(InputError, match="occurs in both X and Y"):
         two_sample_test(X, Y, groups=patients % 3)
 
 

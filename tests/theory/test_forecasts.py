@@ -237,7 +237,7 @@ def test_an_intercept_is_the_centred_matrix_with_equal_rows_merged_first():
 def test_a_fit_on_few_functions_forecasts_from_fits_to_parts_of_the_rows(options):
     X, y = wave(300, 3)
     model = KernelRidge(Gaussian(1.0), alpha="loo", fit_intercept=True, random_state=0, **options).fit(X, y)
-    with pytest.raises(InputError, match="give them again"):
+    with pytest.raises(InputError, match="pass them again"):
         model.learning_curve()
     found = model.learning_curve(X=X, y=y)
     assert found.spectral is None
@@ -278,14 +278,14 @@ def test_a_classifier_of_three_classes_and_one_on_landmarks_forecast_too():
     found = KernelClassifier(Laplace(2.0), alpha=0.5, fit_intercept=True).fit(X, labels).learning_curve()
     assert 0 < found.error[-1] <= found.error[0] < 2 / 3  # that of equal probabilities
     few = KernelClassifier(Laplace(2.0), alpha=0.5, solver="nystrom", n_landmarks=20, fit_intercept=True).fit(X, labels)
-    with pytest.raises(InputError, match="give them again"):
+    with pytest.raises(InputError, match="pass them again"):
         few.learning_curve()
     assert few.learning_curve(X=X, y=labels).spectral is None
 
 
 def test_a_fit_without_all_rows_says_what_it_needs():
     X, y = wave(100, 3)
-    with pytest.raises(InputError, match="give them again"):
+    with pytest.raises(InputError, match="pass them again"):
         KernelRidge(Laplace(), solver="nystrom", n_landmarks=10).fit(X, y).learning_curve()
     with pytest.raises(InputError, match="without X and y"):
         KernelRidge(Laplace()).fit(X, y).learning_curve(X=X, y=y)

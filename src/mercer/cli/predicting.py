@@ -116,7 +116,7 @@ def _kept(model: FrameModel, table: data_table.Table, keep: Sequence[str], sourc
         if name not in table.columns:
             raise InputError(f"--keep {name}: {source} has no column {name!r}. Its columns: {', '.join(table.names)}.")
     if OURS in keep:
-        raise InputError(f"--keep {OURS}: that is the name of the column of predictions.")
+        raise InputError(f"--keep {OURS}: this name is used for the column of predictions.")
     names = dict.fromkeys([*(name for name in model.ids if name in table.columns), *keep])
     return {name: as_written(table.columns[name]) for name in names}
 
@@ -175,5 +175,5 @@ def kept_columns(table: Table, keep: Sequence[str]) -> list[str]:
     """The columns to copy beside the predictions."""
     kept = [find_column(table, name, "--keep") for name in keep]
     if OURS in kept:
-        raise InputError(f"--keep {OURS}: that is the name of the column of predictions.")
+        raise InputError(f"--keep {OURS}: this name is used for the column of predictions.")
     return kept

@@ -107,8 +107,8 @@ def kind_of(values: np.ndarray, texts: np.ndarray, target: str, asked: str, sour
         if asked == REGRESSION or (len(words) < len(texts) / 2 and distinct > FEW_VALUES):
             row = next((i for i, text in enumerate(texts) if text in words), 0)
             raise InputError(
-                f"The target {target!r} of {source} is to be numbers, but is {texts[row]!r} in row {row + 1}. Mend "
-                "the file, or say --task classification."
+                f"The target {target!r} of {source} should hold numbers, but is {texts[row]!r} in row {row + 1}. "
+                f"Correct the file, or use --task classification."
             )
         if distinct > MANY_CLASSES and distinct > len(texts) / 5:
             raise InputError(

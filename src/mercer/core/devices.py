@@ -63,8 +63,8 @@ def choose_dtype(dtype: Any = "auto", like: Any = None) -> torch.dtype:
 def _check_cuda(device: torch.device) -> None:
     if not torch.cuda.is_available():
         raise InputError(
-            f'device="{device}" is asked for but torch finds no CUDA device here; use device="cpu" or "auto".'
+            f'device="{device}" was requested, but torch finds no CUDA device; use device="cpu" or "auto".'
         )
     count = torch.cuda.device_count()
     if device.index is not None and device.index >= count:
-        raise InputError(f'device="{device}" is asked for but there are {count} CUDA devices.')
+        raise InputError(f'device="{device}" was requested, but there are {count} CUDA devices.')

@@ -46,7 +46,7 @@ class Seen:
     def with_more(self, other: Seen) -> Seen:
         """The same after more rows."""
         if other.n_targets != self.n_targets:
-            raise InputError(f"y has {other.n_targets} target(s) but the model was begun with {self.n_targets}.")
+            raise InputError(f"y has {other.n_targets} target(s) but the model was started with {self.n_targets}.")
         return replace(self, n_rows=self.n_rows + other.n_rows, total_weight=self.total_weight + other.total_weight)
 
 

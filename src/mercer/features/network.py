@@ -75,7 +75,7 @@ class NetworkMap:
         """The features (n, k) of some rows, in the dtype and on the device of the rows."""
         x = vectors(points).detach()
         if x.shape[1] != self.weights.shape[1]:
-            raise InputError(f"X has {x.shape[1]} columns but the features are of {self.weights.shape[1]}.")
+            raise InputError(f"X has {x.shape[1]} columns, but the feature map expects {self.weights.shape[1]}.")
         sigma, W, b = activation_function(self.activation), self.weights.to(x), self.biases.to(x)
         out = new_matrix(len(x), len(W), x.dtype, x.device)
         step = max(1, NETWORK_CACHE_NUMBERS // len(W))

@@ -63,7 +63,7 @@ class NystromMap:
         unfinished = cls(kernel, landmarks, empty, dtype=dtype, **place)
         K = torch.as_tensor(unfinished._gram(landmarks, torch.float64).dense())
         if not bool(K.any()):
-            raise InputError(f"{kernel!r} is zero at all landmarks, which make no features: give some where it is not.")
+            raise InputError(f"{kernel!r} is zero at all landmarks, so they give no features; choose other landmarks.")
         basis = whitening(K, rounding_of(dtype, m))
         lower = torch.linalg.qr(basis.mT, mode="r").R.mT  # the same inner products: basis = lower Q
         return replace(unfinished, basis=lower.contiguous())

@@ -83,7 +83,7 @@ class TaylorMap:
         """The features (n, p) of some rows, in the dtype and on the device of the rows."""
         x = vectors(points)
         if x.shape[1] != len(self.scale):
-            raise InputError(f"X has {x.shape[1]} columns but the features are of {len(self.scale)}.")
+            raise InputError(f"X has {x.shape[1]} columns, but the feature map expects {len(self.scale)}.")
         needed = len(x) * self.n_features * x.dtype.itemsize
         advice = f"Use a lower degree: there are {self.n_features:,} monomials for each row."
         require(needed, resolve_budget(None, x.device), f"{readable(needed)} of Taylor features", advice)

@@ -122,7 +122,7 @@ class FourierFeatures:
         """
         x = vectors(points)
         if x.shape[1] != self.frequencies.shape[1]:
-            raise InputError(f"X has {x.shape[1]} columns but the features are of {self.frequencies.shape[1]}.")
+            raise InputError(f"X has {x.shape[1]} columns, but the feature map expects {self.frequencies.shape[1]}.")
         place = x.device if device is None else torch.device(device)
         wanted = x.dtype if dtype is None else dtype
         if x.requires_grad and torch.is_grad_enabled():

@@ -275,15 +275,13 @@ class RKHSFunction:
         if not isinstance(g, RKHSFunction):
             raise InputTypeError(f"Expected an RKHSFunction, got {type(g).__name__}.")
         if self._kernel != g._kernel:
-            raise InputError(
-                f"The functions live in the spaces of different kernels, {self._kernel!r} and {g._kernel!r}."
-            )
+            raise InputError(f"The functions have different kernels, {self._kernel!r} and {g._kernel!r}.")
         if self._weights.shape[1] != g._weights.shape[1] or self._single != g._single:
             raise InputError(f"The functions have {self.n_outputs} and {g.n_outputs} outputs; both need the same.")
         check_alike(self._centres, g._centres)
         if self._ready_gram and not torch.equal(*promote(self._centres.values, g._centres.values)):
             raise InputError(
-                "The functions have different Gram matrices as X; with Precomputed both need the same one."
+                "The functions have different Gram matrices; with Precomputed, both need the same one as X."
             )
 
     def _norm(self, kernel: Kernel | None = None) -> Tensor:

@@ -35,8 +35,8 @@ def norm_kernel(source: Kernel, target: Kernel, n_features: int | None) -> Kerne
         return Scaled(k, a**2 / b)
     if not (isinstance(k, Gaussian) and isinstance(q, Gaussian)) or n_features is None:
         raise InputError(
-            f"The norm of a function of {source!r} in the space of {target!r} is not known; "
-            "it is for Gaussian kernels and for multiples of one kernel."
+            f"The norm of a function of {source!r} in the space of {target!r} is not known. It is known for Gaussian "
+            f"kernels and for multiples of one kernel."
         )
     s, l = _widths(k, n_features), _widths(q, n_features)
     tau2 = 2 * s**2 - l**2

@@ -77,8 +77,8 @@ class Kernel:
         """The Fourier transform of a shift-invariant kernel, from which random features are drawn."""
         known = "is not shift-invariant" if self.properties.stationary is False else "has no known spectral measure"
         raise NoSpectralMeasureError(
-            f"{self!r} {known}, so random Fourier features cannot stand for it; they can for Gaussian, Laplace, "
-            "Matern and other kernels of x - z."
+            f"{self!r} {known}, so it has no random Fourier features; Gaussian, Laplace, Matern and other kernels of "
+            f"x - z have them."
         )
 
     def __post_init__(self) -> None:

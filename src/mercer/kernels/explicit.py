@@ -179,7 +179,7 @@ class ExplicitFeatures:
         """The features (n, p) of some rows, by default in the dtype and on the device of the rows."""
         x = vectors(points)
         if x.shape[1] != self.n_columns:
-            raise InputError(f"X has {x.shape[1]} columns but the features are of {self.n_columns}.")
+            raise InputError(f"X has {x.shape[1]} columns, but the feature map expects {self.n_columns}.")
         here = points if device is None else Points(x.to(device), points.names)
         found = _features(self.kernel, here, self.n_features)
         found = found if self.shift is None else found - self.shift.to(found)

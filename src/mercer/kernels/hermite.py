@@ -85,7 +85,7 @@ def _check_tail(function: Any, variance: Tensor, whole: Tensor, kept: Tensor) ->
     if len(bad):
         i = int(bad[0])
         raise InputError(
-            f"The Hermite series of {function_name(function)} leaves out {float(1 - kept[i] / whole[i]):.1%} of its "
-            f"size at row {i}, where the variance before a layer is {float(variance[i]):.4g}; scale the rows "
-            "or w_var down."
+            f"The Hermite series of {function_name(function)} misses {float(1 - kept[i] / whole[i]):.1%} of its "
+            f"size at row {i}, where the variance before a layer is {float(variance[i]):.4g}; use smaller rows or a "
+            f"smaller w_var."
         )

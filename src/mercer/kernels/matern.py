@@ -56,8 +56,8 @@ class Matern(Kernel):
         super().__post_init__()
         if LARGEST_ORDER < self.nu < math.inf:
             raise InputError(
-                f"Matern(nu={self.nu!r}): orders above {LARGEST_ORDER:g} lose digits; the kernel is then the Gaussian "
-                "to six of them: use nu=math.inf."
+                f"Matern(nu={self.nu!r}): orders above {LARGEST_ORDER:g} lose digits; there the kernel equals the "
+                f"Gaussian to six digits: use nu=math.inf."
             )
 
     def of(self, pair: Pair) -> Any:

@@ -94,7 +94,7 @@ def _distinct(points: Points, weights: Tensor) -> tuple[Points, Tensor]:
     rows = vectors(points).detach().to("cpu", torch.float64) + 0.0  # turns -0.0 into 0.0
     rows, weights = rows[weights > 0], weights[weights > 0]
     if len(rows) == 0:
-        raise InputError("X has no rows of positive weight, so that no median distance exists.")
+        raise InputError("X has no rows of positive weight, so there is no median distance.")
     kinds = Kinds.of(rows)
     return Points(rows[kinds.first], points.names), kinds.sums(weights)
 
@@ -142,8 +142,8 @@ def _median_distance(rows: Tensor, weights: Tensor, metric: str) -> float:
 def _check_distances(typical: float, rows: Tensor) -> None:
     if not math.isfinite(typical):
         raise InputError(
-            f"The distances between the rows of X overflow (the largest entry is {float(rows.abs().max()):.0e}), and "
-            "length scales are to come from them: rescale the columns of X."
+            f"The distances between the rows of X overflow (the largest entry is {float(rows.abs().max()):.0e}), so "
+            f"length scales cannot be found from them: rescale the columns of X."
         )
 
 

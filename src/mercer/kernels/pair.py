@@ -275,7 +275,7 @@ def call_on_rows(function: Callable[[Tensor], Any], x: Tensor) -> Tensor:
     """What a user's function makes of the rows x, as a finite tensor like x."""
     name = function_name(function)
     no_gradient = InputTypeError(
-        f"{name} works in numpy and carries no gradient though X requires one; write it with torch, or pass X.detach()."
+        f"{name} uses numpy, so it has no gradient, but X requires one; write it with torch, or pass X.detach()."
     )
     try:
         values = function(x)

@@ -144,7 +144,7 @@ def _value(value: Any, where: str, depth: int) -> Any:
         raise ModelFileError(f"{where} in the model file is {value}, too small for float64 to compute with.")
     if isinstance(value, bool | int | float):
         return value
-    raise ModelFileError(f"{where} in the model file is {_short(value)}, which is no parameter of a kernel.")
+    raise ModelFileError(f"{where} in the model file is {_short(value)}, which cannot be a parameter of a kernel.")
 
 
 def _short(value: Any) -> str:

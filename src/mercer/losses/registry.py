@@ -92,7 +92,7 @@ def to_dict(loss: Loss) -> dict[str, Any]:
     odd = [key for key, value in params.items() if not isinstance(value, int | float | str)]
     if odd:
         raise InputError(
-            f"The loss {loss!r} cannot be saved in a model file: {odd[0]} is no number or text; use pickle."
+            f"The loss {loss!r} cannot be saved in a model file: {odd[0]} is neither a number nor text; use pickle."
         )
     return {"class": name, "params": params}
 

@@ -36,7 +36,7 @@ class Dense:
 
     def __call__(self, before: Covariances) -> Covariances:
         if before.form != FLAT:
-            raise InputError("Dense: images have places; put Flatten() before it.")
+            raise InputError("Dense: it needs flat rows; put Flatten() before it.")
         return before.weighted(lambda S, form: S, self.w_var, self.b_var)
 
 
@@ -63,7 +63,7 @@ class Conv:
         _check_places(self, before)
         height, width = before.cross.shape[-2:]
         if self.size >= 2 * max(height, width):
-            raise InputError(f"Conv(size={self.size}): images of {height} x {width} have no places that far apart.")
+            raise InputError(f"Conv(size={self.size}): images of {height} x {width} are smaller than that.")
         return before.weighted(self._average, self.w_var, self.b_var)
 
     def _average(self, S: Tensor, form: str) -> Tensor:
@@ -119,7 +119,8 @@ class AveragePool:
         height, width = before.cross.shape[-2:]
         if height % self.size or width % self.size:
             raise InputError(
-                f"AveragePool(size={self.size}): images of {height} x {width} are not made of such squares."
+                f"AveragePool(size={self.size}): images of {height} x {width} cannot be divided into squares of that "
+                f"size."
             )
         return before.averaged(self._average)
 
@@ -194,4 +195,4 @@ def _check_variances(layer: Dense | Conv) -> None:
 
 def _check_places(layer: Any, before: Covariances) -> None:
     if before.form == FLAT:
-        raise InputError(f"{type(layer).__name__}: rows have no places here; give shape=, and put it before Flatten().")
+        raise InputError(f"{type(layer).__name__}: it needs images; give shape=, and put it before Flatten().")

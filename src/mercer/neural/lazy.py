@@ -180,7 +180,7 @@ def _run(module: TwoLayer, x: Tensor, y: Tensor, time: float, steps: int) -> Laz
     outputs = module(x).detach()
     loss = float((outputs - y).square().mean())
     if not math.isfinite(loss) or loss > 10.0 * start_loss:
-        raise InputError(f"Gradient descent diverged at width {width}: take more steps than {steps}, or less time.")
+        raise InputError(f"Gradient descent diverged at width {width}: use more than {steps} steps, or a shorter time.")
     last = empirical_ntk(module, x)
     least = min(float(eigvalsh(H)[0]) for H in (first, last)) * speed
     return LazyRun(

@@ -143,9 +143,7 @@ def two_layer(
         z = rows_of(test[0], "test[0]")
         unseen = z, targets_of(test[1], z)
     if moments > steps:
-        raise InputError(
-            f"moments={moments}: networks are looked at between once and {steps} times, one for each step."
-        )
+        raise InputError(f"moments={moments}: must be from 1 to {steps}, the number of steps.")
     basis, found = _span(U, x.shape[1]), []
     for each in [scaling] if isinstance(scaling, str) else _names(scaling):
         module = TwoLayer(x.shape[1], width, activation, each, seed)
@@ -172,7 +170,7 @@ def _span(U: Any, n_columns: int) -> Tensor:
     if directions.ndim != 2 or len(directions) != n_columns:
         raise InputError(f"U has shape {tuple(directions.shape)}: give a row for each of the {n_columns} columns of X.")
     if int(torch.linalg.matrix_rank(directions)) < directions.shape[1]:
-        raise InputError("The columns of U are linearly dependent: leave out those that others make up.")
+        raise InputError("The columns of U are linearly dependent: remove the dependent ones.")
     basis: Tensor = torch.linalg.qr(directions)[0]
     return basis
 
@@ -190,7 +188,7 @@ def _moment(
     error = _error(module, *seen)
     if not math.isfinite(error) or error > 100.0:
         raise InputError(
-            f"Gradient descent diverged ({scaling} scaling, time {time:g}): take more steps, or less time."
+            f"Gradient descent diverged ({scaling} scaling, time {time:g}): use more steps, or a shorter time."
         )
     return Moment(
         scaling=scaling,

@@ -168,7 +168,7 @@ class GramOperator(Operator):
 
     def _refuse_gradients(self, what: str, *factors: Tensor) -> None:
         if torch.is_grad_enabled() and (self.learns or any(V.requires_grad for V in factors)):
-            raise InputError(f"{what} carries no gradients; op @ V does, and kernel(X, Z). Or use torch.no_grad().")
+            raise InputError(f"{what} has no gradients; op @ V and kernel(X, Z) have them. Or use torch.no_grad().")
 
     def _dense(self) -> Tensor:
         self._refuse_gradients("the dense matrix of an operator")

@@ -183,7 +183,7 @@ class Centring:
         largest = float(R.detach().abs().max())
         if not largest <= LARGEST:
             what = "y" if offset is None else "y less mean="
-            raise InputError(f"The largest value of {what} is {largest:.0e}, whose square is no number: rescale it.")
+            raise InputError(f"The largest value of {what} is {largest:.0e}, whose square overflows: rescale it.")
         return cls(mean, R, H)
 
     @property

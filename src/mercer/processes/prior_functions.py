@@ -76,9 +76,9 @@ def features_of(kernel: Kernel, X: Points, n_features: int, generator: torch.Gen
         return lambda points: vectors(warp(points)).to(torch.float64)
     if not _has_spectrum(kernel, X):
         raise InputError(
-            f"{kernel!r} has no random features, so that no function of it can be drawn that is known everywhere; "
-            "kernels of x - z have them, linear ones and sums of these. sample_y draws values at given points of any "
-            "kernel."
+            f"{kernel!r} has no random features, so no function of it can be drawn that is known everywhere. Kernels "
+            f"of x - z, linear kernels and sums of these have them. sample_y draws values at given points for any "
+            f"kernel."
         )
     return _fourier(kernel, X, n_features, generator)
 

@@ -13,7 +13,7 @@ from mercer.processes.posterior import Posterior
 def slope(posterior: Posterior, X: Points, of: str) -> Tensor:
     """The derivative of the mean, or of the deviation for ``of="std"``, of shape (m, t, d)."""
     if not X.is_tensor or posterior.kernel.domain == "matrix":
-        raise InputError("gradient needs rows of numbers: there is no derivative in objects or Gram matrices.")
+        raise InputError("gradient needs rows of numbers, not objects or a Gram matrix.")
     return torch.cat([_slope(posterior, part, of) for part in posterior.tiles(X)])
 
 

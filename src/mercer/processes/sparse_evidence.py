@@ -103,7 +103,8 @@ def bound(sums: Sums, n: int, t: int) -> Tensor:
     lost = torch.finfo(torch.float64).eps * float((residual * (sums.targets.detach() @ residual)).sum())
     if lost > max(1.0, float(fit.detach())):
         raise InputError(
-            "The noise is too small beside y for inducing points: the likelihood would be rounding errors. "
+            "The noise is too small compared with y for inducing points: the likelihood would be mostly rounding "
+            "errors. "
             "Use method='exact' or a larger noise."
         )
     log_det = 2.0 * L.diagonal().log().sum() + sums.log_noise

@@ -60,7 +60,7 @@ def need_squares(size: np.ndarray, name: str) -> None:
     bad = np.flatnonzero((size > LARGEST) | ((size > 0) & (size < 1.0 / LARGEST)))
     if len(bad):
         where = f"column {bad[0]} of {name}" if len(size) > 1 else name
-        raise InputError(f"The largest value of {where} is {size[bad[0]]:.0e}, whose square is no number: rescale it.")
+        raise InputError(f"The largest value of {where} is {size[bad[0]]:.0e}, whose square overflows: rescale it.")
 
 
 def start_kernel(

@@ -167,7 +167,7 @@ def check_path(alphas: Any, largest_eigenvalue: float) -> Tensor:
 def best_alpha(path: Tensor, errors: Tensor, mean_square: Tensor, criterion: str) -> AlphaPath:
     """The alpha of the smallest error (k, t) for each target; `mean_square` (t,) is that of the targets."""
     if not len(path):
-        raise InputError("No alpha has a finite error at rows left out: look at the targets, the kernel and the loss.")
+        raise InputError("No alpha gives a finite error at rows left out: check the targets, the kernel and the loss.")
     errors = torch.where(torch.isfinite(errors), errors, torch.inf)
     allowed = errors.amin(0) * (1 + SAME_ERROR) + ZERO_ERROR * mean_square
     ties = errors <= allowed

@@ -77,8 +77,8 @@ def left_out(
         return LeftOut(cross_validated(span, objective, found, folds(), options), "folds")
     if not _has_influences(span, objective):
         raise InputError(
-            f"alpha={how!r} needs a convex loss and the influence of each row, which is not known where the Gram "
-            "matrix is not stored or there are very many rows: use alpha='auto', which takes five folds."
+            f"alpha={how!r} needs a convex loss and the influence of each row, which is not known if the Gram matrix "
+            f"is not stored or there are very many rows. Use alpha='auto', which takes five folds."
         )
     return LeftOut(approximate_loo(span, objective, found, mean=how == "gcv"), how)
 

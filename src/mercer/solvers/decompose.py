@@ -100,7 +100,8 @@ def _explained(matrix: Tensor, what: str) -> Iterator[None]:
     except LinAlgError:
         check_decomposable(matrix, what)
         raise InputError(
-            f"{what} cannot be decomposed: it is singular, or its entries are of too many orders of magnitude. Scale "
+            f"{what} cannot be decomposed: it is singular, or its entries differ by too many orders of magnitude. "
+            f"Scale "
             "the columns of X (StandardScaler), or check the kernel and the sample weights."
         ) from None
 

@@ -387,5 +387,5 @@ def _accurate_cross(blocks: Iterable[Block], shift: Tensor | None = None) -> dic
 def _in_float64(block: Block) -> Block:
     accurate = block.accurate()
     if accurate is None:
-        raise InputError(f"A block of rows has {block.kernel!r}, which knows no float64 products, but others do.")
+        raise InputError(f"A block of rows has {block.kernel!r}, which has no float64 products, but other blocks have.")
     return accurate

@@ -195,7 +195,9 @@ def _root(inner: Tensor, alpha: Tensor) -> Tensor:
     rounding = 4 * len(inner) * torch.finfo(inner.dtype).eps * inner.diagonal().amax().clamp(min=0.0)
     inner.diagonal().add_(alpha.to(inner).maximum(rounding))
     if not factorise_in_place(inner):
-        raise NotPositiveDefiniteError(f"alpha={float(alpha):g} is too small beside the kernel: use a larger one.")
+        raise NotPositiveDefiniteError(
+            f"alpha={float(alpha):g} is too small compared with the kernel: use a larger one."
+        )
     return inner.mT
 
 

@@ -253,7 +253,7 @@ class Flow:
         """Follow the flow for B (n,) or (n, t) up to its time; alpha is zero."""
         started = time.perf_counter()
         if bool((torch.as_tensor(alpha) != 0).any()):
-            raise InputError(f"alpha={alpha}: gradient flow has no ridge, its time takes the place of alpha. Give 0.")
+            raise InputError(f"alpha={alpha}: gradient flow has no alpha; its stopping time plays that role. Pass 0.")
         n = A.shape[0]
         holds_out = self.stop == "held_out" or (self.stop == "auto" and n >= FLOW_HELD_OUT_FROM)
         flowing = Flowing.of(A, B, self.total_weight, power_of(self.space))

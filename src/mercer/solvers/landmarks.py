@@ -123,7 +123,7 @@ def _refuse_noise(kernel: Kernel, X: Points) -> None:
         if abs(one - two) > 1e-12 * abs(one):
             raise InputError(
                 f"{kernel!r} has white noise, which belongs to rows and not to landmarks: leave it out of the kernel. "
-                f"For rows without weights a ridge alpha that is larger by {one - two:.3g} does the same."
+                f"Without sample weights, adding {one - two:.3g} to alpha has the same effect."
             )
 
 

@@ -102,8 +102,8 @@ def conditional_independence_test(
     still = tuple(_depends_on(left, K_near, seed) for left in (left_x, left_y))
     if max(still) <= SUSPECT:
         warnings.warn(
-            "What the regressions on Z leave of X and of Y still depends on Z; the test may find dependence of X and Y "
-            "that is due to Z. Use more rows, or a kernel_z that fits better.",
+            "The residuals of X and Y after regression on Z still depend on Z, so the test may find dependence that "
+            "is due to Z. Use more rows, or a kernel_z that fits better.",
             stacklevel=2,
         )
     found = (KernelFinding((x.kernels[0], y.kernels[0], z.kernels[0]), observed * scale, p, 1.0),)

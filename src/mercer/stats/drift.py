@@ -182,7 +182,7 @@ class DriftDetector(BaseEstimator):
         """Compare a batch of new rows with the reference."""
         new = self._rows(X)
         if len(new) < 2:
-            raise InputError(f"X has {len(new)} row; test needs at least two. Single rows go to update.")
+            raise InputError(f"X has {len(new)} row; test needs at least two. Pass single rows to update.")
         found = two_sample_test(
             self._reference.rows, _some(new, self.max_rows, self._seed).rows, n_resamples=self.n_resamples,
             random_state=self._seed, memory_budget=self.memory_budget,

@@ -135,7 +135,7 @@ class GoodnessOfFitResult(TestResult):
         whose tails are not heavier than those of a Student distribution with five degrees of freedom.
         """
         if self.scored is None:
-            raise InputError("Columns can be looked at where a score is known.")
+            raise InputError("Columns can be tested only where a score is known.")
         both = self.scored.values
         x, s = both[:, : both.shape[1] // 2], both[:, both.shape[1] // 2 :]
         centred = x - x.mean(0)

@@ -51,8 +51,8 @@ def row_blocks(groups: Any, n: int) -> Tensor:
     _, alike = np.unique(sizes, return_counts=True)
     if alike.max() < 2:
         raise InputError(
-            f"groups: no two of the {len(sizes)} groups have equally many rows, so none can take the place of another. "
-            "Keep as many rows of each."
+            f"groups: no two of the {len(sizes)} groups have the same number of rows, so they cannot be exchanged. "
+            f"Use groups of equal size."
         )
     return torch.from_numpy(place.reshape(-1))
 

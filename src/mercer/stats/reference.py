@@ -126,7 +126,7 @@ class Mixed:
         """New rows with the same columns of the same kinds."""
         if not hasattr(X, "columns"):
             raise InputError(
-                f"X is no data frame, but the reference was one, with the columns {', '.join(self.names)}."
+                f"X is not a data frame, but the reference was one, with the columns {', '.join(self.names)}."
             )
         table = Table.of(X)
         if not len(table):

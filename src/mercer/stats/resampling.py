@@ -59,9 +59,7 @@ def group_blocks(groups: Any, m: int, N: int) -> Tensor:
     shared = np.intersect1d(place[:m], place[m:])
     if len(shared):
         name = values[place == shared[0]].tolist()[0]
-        raise InputError(
-            f"groups: {name!r} occurs in X and in Y; groups are exchanged as a whole, so each belongs to one sample."
-        )
+        raise InputError(f"groups: {name!r} occurs in both X and Y; each group must belong to one sample.")
     _need_blocks(len(np.unique(place[:m])), len(np.unique(place[m:])), "groups")
     return torch.from_numpy(place.reshape(-1))
 

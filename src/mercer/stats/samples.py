@@ -89,7 +89,7 @@ def sample_weights(weights: Any, n: int, name: str) -> Tensor:
         raise InputError(f"{name} has shape {tuple(found.shape)} but there are {n} rows.")
     total = float(found.sum())
     if abs(total) <= 1e-12 * float(found.abs().sum()):
-        raise InputError(f"{name} add up to zero; they are divided by their sum, which must not vanish.")
+        raise InputError(f"{name} sum to zero; their sum must not be zero.")
     return found / total
 
 

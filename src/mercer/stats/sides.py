@@ -76,7 +76,7 @@ def side(X: Any, name: str, kernel: Any, seed: int) -> Side:
     if kernels is None:
         return Side(name, points, _gaussians(points, seed) if points.is_tensor else family(None, points, seed))
     if kernels[0].domain == "matrix" and points.values.shape[0] != points.values.shape[1]:
-        raise InputError(f"{name} is no Gram matrix: its shape is {tuple(points.values.shape)}.")
+        raise InputError(f"{name} is not a Gram matrix: its shape is {tuple(points.values.shape)}.")
     return Side(name, points, family(kernels, points, seed))
 
 

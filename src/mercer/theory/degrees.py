@@ -88,7 +88,7 @@ def degree_parts(kernel: Kernel | Callable[[np.ndarray], Any] | Any, X: Any, kma
     if not (radius > 0 and np.allclose(lengths, radius)):
         worst = int(np.abs(lengths - radius).argmax())
         raise InputError(
-            f"Row {worst} of X has length {lengths[worst]:g}, the mean is {radius:g}: divide rows by theirs."
+            f"Row {worst} of X has length {lengths[worst]:g}, the mean is {radius:g}: scale all rows to one length."
         )
     d = X.shape[1]
     spectrum = sphere_spectrum(kernel, d, kmax, radius=radius)

@@ -170,9 +170,7 @@ def _learnabilities(values: np.ndarray, kappa: np.ndarray) -> np.ndarray:
     return np.where(values > 0, values / np.where(bottom > 0, bottom, 1.0), 0.0)
 
 
-def _left_over(
-    counts: np.ndarray, L: np.ndarray, n: np.ndarray, alpha: np.ndarray, kappa: np.ndarray
-) -> np.ndarray:
+def _left_over(counts: np.ndarray, L: np.ndarray, n: np.ndarray, alpha: np.ndarray, kappa: np.ndarray) -> np.ndarray:
     """The share of the labels that training leaves: alpha / (n kappa), also where that is 0 / 0."""
     by_count = 1 - (counts * L).sum(-1) / n
     return np.where(kappa > 0, alpha / np.where(kappa > 0, n * kappa, 1.0), by_count)

@@ -143,7 +143,7 @@ def forecasters(
     paths = [RidgePath.of(eigen, Y) for Y in targets]
     loos = [float(path.loo[path.best]) for path in paths]
     if not all(loo > 0 for loo in loos):
-        raise InputError("The leave-one-out error is zero: there is nothing that more rows could improve.")
+        raise InputError("The leave-one-out error is zero: more rows cannot improve it.")
     laws = power_laws(gram, targets, loos, eigen.weights, intercept=intercept, random_state=random_state)
     return [Forecaster.of(path, law, duplicates, alone) for path, law in zip(paths, laws, strict=True)]
 

@@ -171,7 +171,7 @@ def curve_of(
     check(level=level, measure=measure)
     factors = vector(np.atleast_1d(numbers(factors, "factors")), "factors")
     if (factors < 1).any():
-        raise InputError(f"factors={factors.tolist()}: each must be at least 1, a number of rows not yet seen.")
+        raise InputError(f"factors={factors.tolist()}: each must be at least 1.")
     ends = _shown([made.interval(float(f), level) for f in factors], measure)
     found = [made.at(float(f)) for f in factors]
     reasons = tuple(why for _, _, why in found)

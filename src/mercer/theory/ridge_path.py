@@ -104,7 +104,7 @@ class RidgePath:
         """The path of one target (n,), or of several (n, t) that share alpha and whose errors are summed."""
         path = eigen.alphas if alphas is None else np.unique(vector(alphas, "alphas"))
         if not (path > 0).all():
-            raise InputError("alphas must be positive; the smallest of the path stands for no ridge.")
+            raise InputError("alphas must be positive; use a very small alpha in place of zero.")
         n, lam = len(eigen.values), eigen.values[:, None]
         inverse = 1.0 / (lam + path)
         Y = columns_of(targets, n)

@@ -115,7 +115,9 @@ def sphere_spectrum(kernel: Kernel | Angular | Any, d: int, kmax: int, *, radius
     else:
         declared = vector(kernel, "the Taylor coefficients")
         if (declared < 0).any():
-            raise InputError(f"The Taylor coefficient {declared.min():g} is negative: this is no kernel on spheres.")
+            raise InputError(
+                f"The Taylor coefficient {declared.min():g} is negative, so this is not a kernel on spheres."
+            )
         values = by_series(declared, d, kmax)
         accuracy = np.full(kmax + 1, _rounding(declared, d))
         return SphereSpectrum(d, values, log_counts, accuracy, float(declared.sum()))

@@ -158,7 +158,7 @@ class DaskEngine:
                 futures[i].release()
                 [futures[i]] = self._submit(merge, [bunch])
             except distributed.CancelledError as error:
-                raise ClusterError(f"The scheduler has gone, or the work was cancelled there. {ON}") from error
+                raise ClusterError(f"The scheduler has stopped, or the work was cancelled. {ON}") from error
 
     def _check_workers(self) -> None:
         self._check_connection()

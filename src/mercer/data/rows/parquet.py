@@ -200,7 +200,7 @@ class ParquetRows(RowSource):
         try:
             return parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
         except FileNotFoundError:
-            raise InputError(f"{file} has vanished since it was opened.") from None
+            raise InputError(f"{file} no longer exists; it was there when the source was created.") from None
         except (arrow.ArrowException, OSError) as error:
             raise InputError(f"{file} is not a Parquet file that can be read: {_reason(error)}") from error
 
@@ -221,7 +221,7 @@ class ParquetRows(RowSource):
             if twice:
                 raise InputError(f"{use} names the column {twice[0]!r} more than once.")
         if self.weight in self.targets:
-            raise InputError(f"The column {self.weight!r} is both target and weight; name another one for either.")
+            raise InputError(f"The column {self.weight!r} is both target and weight; name two different columns.")
         for use, others in (("target", self.targets), ("weight", (self.weight,))):
             both = [name for name in self.features if name in others]
             if both:
@@ -339,7 +339,7 @@ def _footer(file: Path) -> str:
             stream.seek(max(0, size - 8 - int.from_bytes(stream.read(4), "little")))
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:
-        raise InputError(f"{file} has vanished since it was opened.") from None
+        raise InputError(f"{file} no longer exists; it was there when the source was created.") from None
     except OSError as error:
         raise InputError(f"Cannot read {file}: {error.strerror or error}.") from error
 

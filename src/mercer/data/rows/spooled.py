@@ -69,7 +69,7 @@ def _spool(chunks: Iterable[Any], place: Path) -> tuple[list[FileArray | None], 
             for i, part in enumerate(parts):
                 shape = None if part is None else part.shape[1:]
                 if shape != shapes[i]:
-                    raise InputError(f"{FILES[i]} of chunk {number} does not fit to the chunks before it.")
+                    raise InputError(f"{FILES[i]} of chunk {number} does not match the chunks before it.")
                 if part is not None:
                     n = len(part) if parts[0] is None else len(parts[0])
                     if len(part) != n:

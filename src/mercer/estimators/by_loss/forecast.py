@@ -32,7 +32,7 @@ def classifier_forecaster(fit: LossFit, rows: Sample | None = None) -> Forecaste
     if not fit.plan.keeps_rows:
         return _on_landmarks(fit, rows)
     if rows is not None:
-        raise InputError("The model keeps its rows: ask for a forecast without X and y.")
+        raise InputError("The model has its training rows: call this without X and y.")
     assert fit.sample is not None
     settings, sample = fit.plan.settings, fit.sample
 
@@ -65,7 +65,7 @@ def _left_out_score(fit: LossFit) -> float:
 
 def _on_landmarks(fit: LossFit, rows: Sample | None) -> Forecaster:
     if rows is None:
-        raise InputError("The model (solver='nystrom') does not keep its rows: give them again, X=X and y=y.")
+        raise InputError("The model (solver='nystrom') does not store its training rows: pass them again, X=X and y=y.")
     settings = replace(fit.plan.settings, kernel=fit.plan.kernel, alpha="auto")
 
     def refit(sample: Sample) -> Any:

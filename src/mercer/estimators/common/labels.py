@@ -140,7 +140,7 @@ def with_class_weights(sample: Sample, class_weight: ClassWeight, classes: np.nd
     seen = codes if sample.weights is None else codes[(sample.weights > 0).numpy()]
     if len(np.unique(seen)) < 2:
         raise InputError(
-            f"y has one class, {classes.tolist()[seen[0]]!r}, among the rows that have weight: a "
+            f"y has one class, {classes.tolist()[seen[0]]!r}, among the rows with positive weight: a "
             "classifier needs at least two classes."
         )
     return sample

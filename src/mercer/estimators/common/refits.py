@@ -32,7 +32,7 @@ def cross_fitted(refit: Refit, sample: Sample, folds: int = FOLDS) -> Tensor:
     """For each row the prediction of a fit to the rows of other folds, (n, t); equal rows share a fold."""
     numbers = fold_numbers(sample.rows, sample.targets, folds=folds)
     if int(numbers.max()) == 0:
-        raise InputError("All rows are equal: none can be predicted from others.")
+        raise InputError("All rows are equal, so no row can be predicted from the others.")
     found: list[tuple[Tensor, Tensor]] = []
     for k in numbers.unique():
         kept, out = (numbers != k).nonzero().squeeze(1), (numbers == k).nonzero().squeeze(1)

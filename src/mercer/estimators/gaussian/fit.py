@@ -87,7 +87,7 @@ class ProcessFit:
         if noise is None:
             return 0.0 if latent else self.new_noise
         if latent:
-            raise InputError("latent=True is about the function, which has no noise: leave noise= out.")
+            raise InputError("With latent=True the prediction has no noise: leave out noise=.")
         return row_variances(noise, len(rows))
 
     def mean_and_std(self, rows: Points, *, latent: bool, noise: Noise | None = None) -> tuple[Tensor, Tensor]:

@@ -26,7 +26,7 @@ def with_forecasts(fit: ProcessFit) -> ProcessFit:
         return fit
     data, posterior, found = fit.posterior.data, fit.posterior, []
     if data.square:
-        raise InputError("order= is for kernels of rows, not for precomputed ones.")
+        raise InputError("order= needs feature rows; kernel='precomputed' has none.")
     for kept, out in later_blocks(fit.order):
         rows = data.take(out)
         earlier = fit.plan.method.posterior(
@@ -51,7 +51,10 @@ def interval_width(fit: ProcessFit, level: float, latent: bool, calibrated: Any)
     if not calibrated or (calibrated == AUTO and (latent or not isinstance(fit.posterior, ExactPosterior))):
         return own
     if latent:
-        raise InputError("predict_interval(latent=True, calibrated=True): the function itself was never observed.")
+        raise InputError(
+            "predict_interval(latent=True, calibrated=True): values of the latent function are never observed, so "
+            "its intervals cannot be calibrated."
+        )
     posterior = fit.exact("predict_interval(calibrated=True)")
     width = credible_width if calibrated == AUTO else left_out_width
     reach = width(level, posterior.left_out_deviates())

@@ -38,7 +38,10 @@ def labels_plot(
         return reliability(np.asarray(y), np.asarray(probabilities(X)), classes, ax=ax)
     relevance = relevances(fit)
     if relevance is None:
-        raise InputError("plot() draws the relevance of features from a length scale for each: give X and y instead.")
+        raise InputError(
+            "plot() shows the relevance of each feature, which needs one length scale per feature; pass X and y "
+            "instead."
+        )
     return feature_relevance(relevance, feature_names(fit), ax=ax)
 
 

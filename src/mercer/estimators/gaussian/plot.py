@@ -49,7 +49,10 @@ def process_plot(
         return predicted_against_actual(np.asarray(y), np.asarray(predict(X)), title="Predictions", ax=ax)
     relevance = relevances(fit)
     if relevance is None:
-        raise InputError("plot() draws the relevance of features from a length scale for each: give X and y instead.")
+        raise InputError(
+            "plot() shows the relevance of each feature, which needs one length scale per feature; pass X and y "
+            "instead."
+        )
     return feature_relevance(relevance, feature_names(fit), ax=ax)
 
 

@@ -241,7 +241,9 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         """
         if not hasattr(self, "kernel_"):
             if noise is not None:
-                raise InputError("The first call of partial_fit is a fit: give noise= to the constructor instead.")
+                raise InputError(
+                    "The first call of partial_fit fits the model: pass noise= to the constructor instead."
+                )
             return self.fit(X, y)
         sample = checked_sample(self, self.kernel_, X, y, None, reset=False)
         return self._keep(with_more(self._fit, sample, noise))

@@ -124,7 +124,9 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
         """Probabilities of shape (m, classes); the most likely class is that of `predict`."""
         values = self._values(X)
         if self._fit.calibration is None:
-            raise InputError("predict_proba needs at least four rows in fit, to be fitted to rows left out.")
+            raise InputError(
+                "predict_proba needs a fit to at least four rows: probabilities are calibrated on rows left out."
+            )
         return restore(self._fit.calibration(values), X)
 
     def _keep(self, fit: RFMFit, *, warn: bool = True) -> Self:

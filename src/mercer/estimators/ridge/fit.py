@@ -72,7 +72,9 @@ class RidgeFit:
         if self.sample is None:
             raise InputError(f"{what} needs every training row, but solver={solver!r} does not keep them.")
         if self.plan.traits.stops_early:
-            raise InputError(f"{what} has no closed form for a descent that stops early, solver={solver!r}.")
+            raise InputError(
+                f"{what} is not available with early stopping, solver={solver!r}: it has no closed form there."
+            )
         return self.sample
 
     @property

@@ -36,7 +36,7 @@ def ridge_forecasters(fit: RidgeFit, rows: Sample | None = None) -> list[Forecas
     if fit.plan.traits.sums_of != "rows":
         return _of_few(fit, rows)
     if rows is not None:
-        raise InputError("The model keeps its rows: ask for a forecast without X and y.")
+        raise InputError("The model has its training rows: call this without X and y.")
     problem, settings = _problem(fit, fit.all_rows("A forecast"), MOST_DUPLICATES), fit.plan.settings
     return forecasters(
         problem.gram,
@@ -61,7 +61,7 @@ def _of_few(fit: RidgeFit, rows: Sample | None) -> list[Forecaster]:
     what = fit.plan.traits.sums_of
     if rows is None:
         raise InputError(
-            f"The model (solver={fit.report.solver!r}) does not keep its rows: give them again, "
+            f"The model (solver={fit.report.solver!r}) does not store its training rows: pass them again, "
             "learning_curve(X=X, y=y)."
         )
     solver = "nystrom" if what == "landmarks" else fit.plan.solver

@@ -241,8 +241,8 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         sample = checked_sample(self, settings.kernel, X, y, sample_weight, reset=begun is None)
         if isinstance(settings.alpha, str) and not settings.automatic:
             raise InputError(
-                f'alpha={settings.alpha!r}: partial_fit needs a number, or "auto", which looks at the first rows; '
-                "a path needs all rows again: use fit."
+                f'alpha={settings.alpha!r}: partial_fit needs a number, or "auto", which is chosen from the '
+                "first rows. To choose from all rows, use fit."
             )
         plan = planned_first(settings, sample) if begun is None else continued(begun.plan, settings, sample)
         return self._keep(with_more(begun, plan, sample))
@@ -330,7 +330,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         function = self._fit.function
         if isinstance(function, FeatureSum):
             if self._fit.sample is None:
-                raise AttributeError("the fit keeps features and no points of the RKHS function; use predict.")
+                raise AttributeError("the fit has coefficients of features, not of points; use predict.")
             return RKHSFunction(self.kernel_, Points(self._fit.sample.rows.values), self.dual_coef_)
         return RKHSFunction(self.kernel_, Points(function.centres.values), self.dual_coef_)
 

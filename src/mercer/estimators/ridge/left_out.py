@@ -29,7 +29,7 @@ def with_left_out(fit: RidgeFit) -> RidgeFit:
     sample = fit.all_rows("leave-one-out")
     alone = sample.positive()[0]
     if fit.plan.settings.fit_intercept and len(alone) == 1 and (alone.weights is None or float(alone.weights[0]) <= 1):
-        raise InputError("Leave-one-out needs at least two rows: without the only one nothing is left.")
+        raise InputError("Leave-one-out needs at least two rows.")
     found = left_out_predictions(fit) if fit.plan.traits.sums_of == OWN_FEATURES else _factorised(fit)
     return replace(fit, loo=with_idle(fit, sample, found))
 

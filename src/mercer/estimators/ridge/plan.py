@@ -141,8 +141,8 @@ def _alpha(settings: RidgeSettings, n_targets: int) -> Any:
         return alpha
     if not settings.automatic and (isinstance(alpha, str) or bool(torch.as_tensor(alpha).any())):
         raise InputError(
-            f"alpha={settings.alpha!r}: solver={settings.solver!r} has no ridge, its time takes the place of alpha. "
-            "Leave alpha out or give 0; solver=Flow(t=...) of mercer.solvers sets the time."
+            f"alpha={settings.alpha!r}: solver={settings.solver!r} has no alpha; its stopping time plays that role. "
+            f"Leave out alpha, or pass 0; solver=Flow(t=...) of mercer.solvers sets the time."
         )
     return 0.0
 

@@ -91,11 +91,11 @@ class TableEncoder:
         wanted = {names[c] if isinstance(c, int) else c for c in columns}
         unknown = sorted(wanted - set(names))
         if unknown:
-            raise InputError(f"Column {unknown[0]!r} is asked for by a kernel but is not in the table.")
+            raise InputError(f"Column {unknown[0]!r} is used by a kernel but is not in the table.")
         owners = [t.name for t in self.treatments for _ in t.columns]
         found = tuple(j for j, owner in enumerate(owners) if owner in wanted)
         if not found:
-            raise InputError(f"The columns {sorted(wanted)} that a kernel asks for are left out.")
+            raise InputError(f"The columns {sorted(wanted)} are used by a kernel, but they are left out.")
         return found
 
     def encode(self, table: Table) -> np.ndarray:
@@ -136,10 +136,10 @@ class _Look:
             if form:
                 return self.moment(name, column, form)
             if kind == "date":
-                raise InputError(f"Column {name!r} is to be a date, but does not read as one.")
+                raise InputError(f"Column {name!r} should be a date, but cannot be read as one.")
             return self.category(name, column)
         if kind == "date":
-            raise InputError(f"Column {name!r} is to be a date, but holds numbers.")
+            raise InputError(f"Column {name!r} should be a date, but holds numbers.")
         return self.number(name, column, "")
 
     def useless(self, name: str, column: np.ndarray) -> str | None:

@@ -78,7 +78,7 @@ class Number:
                 raise InputError(f"Column {self.name!r} is infinite in row {int(np.isinf(column).argmax())}.")
             return column
         if column.dtype.kind == "M":
-            raise InputTypeError(f"Column {self.name!r} holds dates, but numbers when the model was fitted.")
+            raise InputTypeError(f"Column {self.name!r} holds dates; it held numbers when the model was fitted.")
         mark = self.mark or "."
         return _read(column, lambda text: as_number(text, mark), self.name, "a number")
 
@@ -183,7 +183,7 @@ class Moment:
         if column.dtype.kind == "f" and bool(np.isnan(column).all()):
             return column  # gaps alone have no kind
         if column.dtype.kind != "O" or not self.form:
-            raise InputTypeError(f"Column {self.name!r} holds no dates, as it did when the model was fitted.")
+            raise InputTypeError(f"Column {self.name!r} holds no dates; it held dates when the model was fitted.")
         return _read(column, lambda text: _seconds_in(text, self.form), self.name, f"a date ({self.form})")
 
 

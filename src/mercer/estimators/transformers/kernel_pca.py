@@ -204,7 +204,10 @@ class KernelPCA(MapTransformer):
         check_is_fitted(self)
         directions = self._fit.features.directions
         if directions is None:
-            raise AttributeError(f"{self.kernel_!r} has no few features that the components are directions of.")
+            raise AttributeError(
+                f"{self.kernel_!r} has no explicit features of a small number, which components_ needs; Linear and "
+                f"Polynomial have."
+            )
         return self._fit.seen.given_back(directions.T)
 
     @property
