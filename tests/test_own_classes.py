@@ -163,7 +163,7 @@ def test_a_loss_that_is_not_registered_or_holds_more_than_numbers_is_not_saved(m
     with pytest.raises(InputError, match="Own is not registered"):
         losses.to_dict(Own())
     losses.register(Own)
-    with pytest.raises(InputError, match="table is no number or text"):
+    with pytest.raises(InputError, match="table is neither a number nor text"):
         losses.to_dict(Own())
     with pytest.raises(InputTypeError, match="must be a class of losses"):
         losses.register(Gaussian)
