@@ -172,6 +172,8 @@ def run(path: Path, folder: Path, args: argparse.Namespace) -> None:
         data = table(folder, kind, name, split, args.rows)
         if split and len(data[-1]) >= FEW_TEST:
             continue
+        if kind == "uci" and np.ptp(data[-1]) == 0:
+            continue  # errors have no unit
         row: dict[str, Any] = {"kind": kind, "set": name, "split": split, "model": model, "rows": len(data[0])}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
