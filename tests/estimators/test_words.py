@@ -180,6 +180,14 @@ BAD = {
     "one in a hundred, classes": (KernelClassifier(**RIDGE), extreme(), "class 1.0 (5 rows) is never predicted"),
     "copies, process": (GaussianProcessRegressor(n_restarts=0), twice(wave()), "rows repeat others"),
     "an order of the target": (KernelRidge(**RIDGE), with_column(wave(), np.exp), "'2' alone determines y"),
+    "nearly the target": (
+        KernelRidge(**RIDGE),
+        with_column(
+            (np.random.default_rng(1).normal(size=(200, 3)), np.random.default_rng(2).normal(size=200)),
+            lambda y: y + 0.1 * np.random.default_rng(3).normal(size=200),
+        ),
+        "'3' alone explains 9",
+    ),
     "a code of the target": (
         KernelRidge(**RIDGE),
         with_column((WAVE, np.round(wave()[1])), lambda y: (7 * y) % 11),

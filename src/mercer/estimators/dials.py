@@ -86,6 +86,9 @@ GOOD = 0.5
 """The skill from which the values of a kernel are no concern."""
 WORSE = 0.1
 """By how much R2 of forecasts may be below that at rows left out."""
+NEARLY, LITTLE = 0.97, 0.3
+"""The share of the variance of y from which one column gives it away, where no other explains more than the second."""
+
 FEW_ROWS = 5
 COPIES = 0.02
 """The share of the rows that copies may be."""

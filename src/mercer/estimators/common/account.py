@@ -199,7 +199,11 @@ def table_concerns(
     if copies and not _is_discrete(X):
         data = Observations(Points(torch.from_numpy(X)), sample.targets)
         found.append(concerns.repeated(_more_than_one(data), len(X)))
-    found.append(concerns.leaks([names[j] for j in _leaking(X, sample.targets[:, 0].numpy(), labels)]))
+    y = sample.targets[:, 0].numpy()
+    known = _leaking(X, y, labels)
+    found.append(concerns.leaks([names[j] for j in known]))
+    if not known and not labels:
+        found.append(concerns.nearly_known(names, _explained(X, y)))
     return [words for words in found if words is not None]
 
 
@@ -268,6 +272,17 @@ def _leaking(X: np.ndarray, y: np.ndarray, labels: bool) -> Sequence[int]:
     if X.shape[1] < 2 or len(X) < 2 * FEW_ROWS or len(np.unique(y)) < 2:
         return []
     return [j for j, column in enumerate(X.T) if _determines(column, y, labels)]
+
+
+def _explained(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The share of the variance of y that each column explains alone, by a line; none of few rows."""
+    if X.shape[1] < 3 or len(X) < 2 * concerns.FEW_ROWS:
+        return np.zeros(X.shape[1])
+    sizes = np.abs(X).max(0), np.abs(y).max()  # squares of what is beyond 1e154 are no numbers
+    X, y = X / np.where(sizes[0] > 0, sizes[0], 1.0), y / (sizes[1] or 1.0)
+    X, y = X - X.mean(0), y - y.mean()
+    norms = np.linalg.norm(X, axis=0) * np.linalg.norm(y)
+    return np.asarray(np.divide(X.T @ y, norms, out=np.zeros(len(norms)), where=norms > 0) ** 2)
 
 
 def _determines(x: np.ndarray, y: np.ndarray, labels: bool) -> bool:

@@ -16,6 +16,8 @@ from mercer.estimators.dials import (
     FAR,
     FEW_ROWS,
     GOOD,
+    LITTLE,
+    NEARLY,
     NO_BETTER,
     NOTHING,
     UNITS,
@@ -163,6 +165,21 @@ are one record'
     return (
         f"{copies:,} of {rows:,} rows repeat others in X and y, which makes errors at rows left out look too small: "
         "remove them if they are one record"
+    )
+
+
+def nearly_known(names: Sequence[str], shares: np.ndarray) -> str | None:
+    """One column explains nearly all of the target, and no other a part that matters.
+
+    >>> nearly_known(["age", "net"], np.array([0.1, 0.979]))
+    "column 'net' alone explains 97.9% of y, and no other column more than 10%: is it known when predictions are made?"
+    """
+    order = np.argsort(shares)[::-1]
+    if len(order) < 2 or shares[order[0]] < NEARLY or shares[order[1]] > LITTLE:
+        return None
+    return (
+        f"column {names[order[0]]!r} alone explains {shares[order[0]]:.1%} of y, and no other column more than "
+        f"{shares[order[1]]:.0%}: is it known when predictions are made?"
     )
 
 
