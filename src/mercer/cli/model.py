@@ -48,6 +48,8 @@ class TableModel:
     target_mean : float
         The mean of the training targets.
 
+    Examples
+    --------
     >>> X, y = np.array([[10.0], [20.0], [30.0]]), np.array([5.0, 6.0, 7.0])
     >>> g = KernelRidge("gaussian", alpha=0.0).fit((X - 20.0) / 10.0, y - 6.0)
     >>> TableModel(g, ("size",), "price", np.array([20.0]), np.array([10.0]), 6.0).predict(X).round(6)

@@ -37,6 +37,8 @@ class ApproximationError:
     pairs : int
         The number of pairs.
 
+    Examples
+    --------
     >>> ApproximationError(max=0.12, rms=0.031, relative=0.05, pairs=10_000)
     ApproximationError(max 0.12, RMS 0.031, 5.0% of the kernel's; 10,000 pairs of rows)
     """

@@ -34,6 +34,8 @@ class NystromMap:
     dtype : torch.dtype
         Of kernel values and products.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> Z = Points(torch.tensor([[0.0], [1.0], [1.0]]).double())
     >>> phi = NystromMap.of(Gaussian(), Z)

@@ -45,9 +45,13 @@ class FourierFeatures:
     amplitude, constant : float
         A and c.
 
-    References: Rahimi and Recht, *Random features for large-scale kernel machines*, 2007; Sutherland and Schneider,
+    References
+    ----------
+    Rahimi and Recht, *Random features for large-scale kernel machines*, 2007; Sutherland and Schneider,
     *On the error of random Fourier features*, 2015, for pairs of cosine and sine.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> X = Points(torch.tensor([[0.0], [1.0]]).double())
     >>> phi = FourierFeatures.draw(Gaussian(), X, n_features=2000, seed=0)(X)

@@ -144,8 +144,12 @@ class ExplicitFeatures:
     n_features : int
         p, for rows of `n_columns` columns.
 
-    References: Shawe-Taylor and Cristianini, *Kernel Methods for Pattern Analysis*, 2004, section 9.1.
+    References
+    ----------
+    Shawe-Taylor and Cristianini, *Kernel Methods for Pattern Analysis*, 2004, section 9.1.
 
+    Examples
+    --------
     >>> from mercer.kernels import Linear, Polynomial
     >>> X = Points(torch.tensor([[1.0, 2.0], [3.0, -1.0]]).double())
     >>> features = ExplicitFeatures.of(Polynomial(degree=2) + 3.0 * Linear(), X, most=100)

@@ -33,6 +33,8 @@ class Properties:
     is_normalised : bool or None
         k(x, x) = 1.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian, Linear
     >>> Gaussian().characteristic, Linear().characteristic, (Gaussian() + Linear()).bounded
     (True, False, False)

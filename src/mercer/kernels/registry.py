@@ -47,6 +47,8 @@ def register(
     A kernel of your own is saved and loaded like the others once the program that loads it has registered it, too: a
     model file imports nothing. What a file gives as parameters is checked by `parameter` and by `__post_init__` alone.
 
+    Examples
+    --------
     >>> from mercer.formula.maths import exp
     >>> from mercer.kernels import as_kernel, from_dict, to_dict
     >>> from mercer.kernels.parameters import length_scale

@@ -204,8 +204,12 @@ class SpectralMeasure:
     amplitude, constant : float
         A and c.
 
-    References: Rahimi and Recht, *Random features for large-scale kernel machines*, 2007.
+    References
+    ----------
+    Rahimi and Recht, *Random features for large-scale kernel machines*, 2007.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> measure = (3.0 * Gaussian(2.0) + 1.0).spectral_measure(n_columns=2)
     >>> measure.amplitude, measure.constant

@@ -33,6 +33,8 @@ class Loss:
     for_numbers, for_classes : whether estimators of these take it by its name.
     joint : whether one target has several predictions: f is then (n, t), y is (n,), and `hessian` gives (n, t, t).
 
+    Examples
+    --------
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
     ... class Cauchy(Loss):

@@ -51,6 +51,8 @@ def gram(
     dtype : str or torch.dtype
         "float32" or "float64"; by default that of the data.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from mercer.kernels import Gaussian
     >>> K = gram(Gaussian(), np.array([[0.0], [1.0]]))

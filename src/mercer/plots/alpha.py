@@ -39,6 +39,8 @@ def alpha_path(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> ax = alpha_path([0.01, 0.1, 1.0, 10.0], [4.0, 2.0, 1.5, 3.0])
     >>> ax.get_xlabel()
     'alpha (ridge)'

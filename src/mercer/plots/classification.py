@@ -41,6 +41,8 @@ def decision_regions(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> side = np.linspace(-1, 1, 5)
     >>> ax = decision_regions([[0.5, 0.0]], ["b"], side, side, np.tile(side, (5, 1))[..., None], ["a", "b"])

@@ -44,6 +44,8 @@ def fit_1d(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> ax = fit_1d([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], [0.0, 1.0, 2.0], [0.1, 1.1, 3.8], feature="time", target="height")
     >>> ax.get_xlabel()
     'time'

@@ -43,6 +43,8 @@ def process_1d(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> ax = process_1d([0.0, 1.0], [0.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.5, 1.0], [0.1, 0.3, 0.1], samples=[[0, 0, 1]])
     >>> len(ax.lines)
     2

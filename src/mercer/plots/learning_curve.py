@@ -44,6 +44,8 @@ def learning_curve_plot(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> ax = learning_curve_plot(([50, 100], [0.5, 0.4]), ([200], [0.3], [0.2], [0.4], [True]), 100)
     >>> ax.get_xlabel()
     'Rows'

@@ -45,6 +45,8 @@ def probability_map(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> side = np.linspace(0, 1, 5)
     >>> p = np.tile(np.stack([1 - side, side], axis=1), (5, 1, 1))
     >>> ax = probability_map([[0.7, 0.5]], ["b"], side, side, p, ["a", "b"])

@@ -55,6 +55,8 @@ def predicted_against_actual(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> ax = predicted_against_actual([1.0, 2.0, 3.0], [1.1, 1.9, 3.2], target="height", unit="m")
     >>> ax.get_ylabel()
     'Predicted height (m)'

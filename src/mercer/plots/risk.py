@@ -47,6 +47,8 @@ def risk_curve(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> ax = risk_curve([10, 100], {"test": [1.0, 0.5], "train": [0.1, 0.3]})
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['test', 'train']

@@ -45,6 +45,8 @@ def surface(
     ax : Axes or None
         Axes to draw on, those of a new figure when None.
 
+    Examples
+    --------
     >>> side = np.linspace(0, 1, 5)
     >>> ax = surface([[0.5, 0.5]], [1.0], side, side, np.add.outer(side, side), std=np.ones((5, 5)))
     >>> len(ax.figure.axes)  # two maps and their colour bars

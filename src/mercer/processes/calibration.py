@@ -118,8 +118,12 @@ class IntervalCalibration:
     n : int
         Number of observations.
 
-    References: Gneiting and Raftery, *Strictly proper scoring rules, prediction, and estimation*, 2007, section 6.2.
+    References
+    ----------
+    Gneiting and Raftery, *Strictly proper scoring rules, prediction, and estimation*, 2007, section 6.2.
 
+    Examples
+    --------
     >>> found = IntervalCalibration.of(y=np.zeros(3), mean=np.zeros(3), std=np.ones(3), levels=(0.5,))
     >>> found.coverage, round(found.nll, 4)
     (array([1.]), 0.9189)

@@ -27,7 +27,9 @@ class Curvature(ABC):
     log_det : float
         Log det(I + K W).
 
-    References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, sections 3.4 and 3.5.
+    References
+    ----------
+    Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, sections 3.4 and 3.5.
     """
 
     K: Tensor

@@ -49,6 +49,8 @@ class Hyperparameters:
     tied : frozenset[str]
         Paths whose entries keep their ratios; in theta one entry stands for all, the log of their geometric mean.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> found = Hyperparameters.of(2.0 * Gaussian(length_scale=(1.0, 3.0)), noise=0.1, learn_noise=True)
     >>> found.labels

@@ -55,6 +55,8 @@ class IterativeEvidence(Evidence):
     seed : int
         Of the probes and the pivots.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> from mercer.processes.means import ZeroMean
     >>> place = Placement(torch.device("cpu"), torch.float64)

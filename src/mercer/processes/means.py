@@ -167,7 +167,9 @@ class Centring:
     H : Tensor
         (n, p), p may be zero.
 
-    References: Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 2.7.
+    References
+    ----------
+    Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 2.7.
     """
 
     mean: Mean

@@ -29,9 +29,13 @@ class LeftOutErrors:
     weights : Tensor or None
         (n,) or None; integers stand for repeated rows.
 
-    References: Barber, Candes, Ramdas and Tibshirani, *Predictive inference with the jackknife+*, 2021; Romano,
+    References
+    ----------
+    Barber, Candes, Ramdas and Tibshirani, *Predictive inference with the jackknife+*, 2021; Romano,
     Patterson and Candes, *Conformalized quantile regression*, 2019.
 
+    Examples
+    --------
     >>> LeftOutErrors(torch.arange(20.0).reshape(-1, 1)).reach(0.9)
     tensor([18.], dtype=torch.float64)
     """

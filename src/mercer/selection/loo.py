@@ -46,9 +46,13 @@ def loo_residuals(
     null_part, null_diag : Tensor or None
         Like `x` and `inverse_diag`, for alpha = 0 and a singular A.
 
-    References: Golub, Heath and Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge
+    References
+    ----------
+    Golub, Heath and Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge
     Parameter*, 1979; Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, eq. 5.12.
 
+    Examples
+    --------
     >>> K, y = torch.eye(2).double(), torch.tensor([1.0, 3.0]).double()
     >>> loo_residuals(y / 2, torch.ones(2).double() / 2, alpha=1.0)
     tensor([1., 3.], dtype=torch.float64)

@@ -41,9 +41,13 @@ class Dual:
     callback : callable or None
         Called with the number of Newton steps and the residual.
 
-    References: Rockafellar, *Monotone operators and the proximal point algorithm*, 1976; Li, Sun and Toh, *A highly
+    References
+    ----------
+    Rockafellar, *Monotone operators and the proximal point algorithm*, 1976; Li, Sun and Toh, *A highly
     efficient semismooth Newton augmented Lagrangian method for solving lasso problems*, 2018.
 
+    Examples
+    --------
     >>> from mercer.losses import Hinge
     >>> from mercer.solvers.full_span import FullSpan
     >>> from mercer.testing.solvers import MatrixSystem

@@ -78,9 +78,13 @@ class EigenPro:
         Called with the epoch and the validation error, or the training error without validation. An interrupt from the
         keyboard ends the descent with the best iterate so far.
 
-    References: Ma and Belkin, *Diving into the shallows: a computational perspective on large-scale shallow learning*,
+    References
+    ----------
+    Ma and Belkin, *Diving into the shallows: a computational perspective on large-scale shallow learning*,
     2017; Ma and Belkin, *Kernel machines that adapt to GPUs for effective large batch training*, 2019.
 
+    Examples
+    --------
     >>> from mercer.testing.solvers import MatrixSystem
     >>> A = torch.exp(-torch.cdist(*2 * (torch.linspace(0, 9, 60).double().unsqueeze(1),)))
     >>> solution = EigenPro(max_iter=100, validation=0.0, tol=1e-3).solve(MatrixSystem(A), A[:, 30])

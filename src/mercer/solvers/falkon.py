@@ -84,9 +84,13 @@ class Falkon:
     checkpoint : Checkpoint or None
         Keeps the state of the iterations in a file; a solve that finds it goes on from there.
 
-    References: Rudi, Carratino and Rosasco, *FALKON: an optimal large scale kernel method*, 2017; Meanti, Carratino,
+    References
+    ----------
+    Rudi, Carratino and Rosasco, *FALKON: an optimal large scale kernel method*, 2017; Meanti, Carratino,
     Rosasco and Rudi, *Kernel methods through the roof*, 2020.
 
+    Examples
+    --------
     >>> from mercer.core.arrays import Points
     >>> from mercer.kernels import Gaussian
     >>> from mercer.solvers.row_blocks import RowBlocks

@@ -64,10 +64,14 @@ class GradientDescent:
         Called with the step and the validation error, or the relative residual without validation. An interrupt from
         the keyboard ends the descent with the best iterate so far.
 
-    References: Yao, Rosasco and Caponnetto, *On early stopping in gradient descent learning*, 2007; Raskutti,
+    References
+    ----------
+    Yao, Rosasco and Caponnetto, *On early stopping in gradient descent learning*, 2007; Raskutti,
     Wainwright and Yu, *Early stopping and non-parametric regression*, 2014; Polyak, *Some methods of speeding up the
     convergence of iteration methods*, 1964.
 
+    Examples
+    --------
     >>> from mercer.testing.solvers import MatrixSystem
     >>> A = MatrixSystem(torch.diag(torch.tensor([1.0, 0.5])).double())
     >>> GradientDescent(max_iter=2, step=1.0).solve(A, torch.tensor([1.0, 1.0])).value

@@ -41,9 +41,13 @@ class JointInverse:
     log_det : float
         Log det(I + K H).
 
-    References: Williams and Barber, *Bayesian classification with Gaussian processes*, 1998; Rasmussen and Williams,
+    References
+    ----------
+    Williams and Barber, *Bayesian classification with Gaussian processes*, 1998; Rasmussen and Williams,
     *Gaussian processes for machine learning*, 2006, section 3.5.
 
+    Examples
+    --------
     >>> half = JointInverse.of(torch.ones(1, 1).double(), torch.tensor([[0.5, 0.5]]).double())
     >>> half.reduce(torch.tensor([[[1.0]], [[-1.0]]]).double()).flatten()  # H = 1/2 for this difference: 1 / (1 + 2)
     tensor([ 0.3333, -0.3333], dtype=torch.float64)

@@ -63,9 +63,13 @@ def choose_landmarks(
         Bytes, or text such as "2GiB", for what "pivoted" and "leverage" compute; where it is short they choose among
         fewer than 30 m rows. By default half of what is free.
 
-    References: Williams and Seeger, *Using the Nyström method to speed up kernel machines*, 2001; Chen, Epperly, Tropp
+    References
+    ----------
+    Williams and Seeger, *Using the Nyström method to speed up kernel machines*, 2001; Chen, Epperly, Tropp
     and Webber, *Randomly pivoted Cholesky*, 2023; Musco and Musco, *Recursive sampling for the Nyström method*, 2017.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> X = Points(torch.tensor([[0.0], [0.0], [1.0], [2.0]]))
     >>> chosen = choose_landmarks(Gaussian(), X, m=10)

@@ -52,9 +52,13 @@ class Newton:
     keep_interrupted : bool
         An interrupt from the keyboard ends with the best so far; else it is raised.
 
-    References: Chapelle, *Training a support vector machine in the primal*, 2007; Nocedal and Wright, *Numerical
+    References
+    ----------
+    Chapelle, *Training a support vector machine in the primal*, 2007; Nocedal and Wright, *Numerical
     Optimization*, 2006, chapters 3 and 7.
 
+    Examples
+    --------
     >>> from mercer.losses import Logistic
     >>> from mercer.solvers.full_span import FullSpan
     >>> from mercer.testing.solvers import MatrixSystem

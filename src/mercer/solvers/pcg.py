@@ -75,10 +75,14 @@ class PCG:
         Called with the iteration, counted on from group to group, and the largest relative residual. An interrupt from
         the keyboard, there or anywhere, ends the solve with the best iterate so far.
 
-    References: Hestenes and Stiefel, *Methods of conjugate gradients for solving linear systems*, 1952; Díaz, Epperly,
+    References
+    ----------
+    Hestenes and Stiefel, *Methods of conjugate gradients for solving linear systems*, 1952; Díaz, Epperly,
     Frangella, Tropp and Webber, *Robust, randomized preconditioning for kernel ridge regression*, 2023; Frangella,
     Tropp and Udell, *Randomized Nyström preconditioning*, 2021.
 
+    Examples
+    --------
     >>> from mercer.testing.solvers import MatrixSystem
     >>> A = MatrixSystem(torch.tensor([[2.0, 1.0], [1.0, 2.0]]).double())
     >>> solution = PCG().solve(A, torch.tensor([4.0, 4.0]), alpha=1.0)

@@ -59,8 +59,12 @@ def control_functional(
     alpha : float
         Ridge, relative to the mean of k_p(x, x).
 
-    References: Oates, Girolami and Chopin, *Control functionals for Monte Carlo integration*, 2017.
+    References
+    ----------
+    Oates, Girolami and Chopin, *Control functionals for Monte Carlo integration*, 2017.
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).normal(size=(200, 1))
     >>> found = control_functional(lambda x: x[:, 0] ** 2, X, lambda x: -x)
     >>> abs(found.mean - 1.0) < abs(found.plain_mean - 1.0)

@@ -37,9 +37,13 @@ class DiscreteSteinKernel(Kernel):
     n_values : int
         Q, the number of values of a column.
 
-    References: Yang, Liu, Rao and Neville, *Goodness-of-fit testing for discrete distributions via Stein discrepancy*,
+    References
+    ----------
+    Yang, Liu, Rao and Neville, *Goodness-of-fit testing for discrete distributions via Stein discrepancy*,
     2018.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> k = DiscreteSteinKernel(Gaussian(1.0), lambda X: X[:, 0] * 0.7, 2)
     >>> p = torch.softmax(torch.tensor([0.0, 0.7], dtype=torch.float64), 0).numpy()

@@ -74,9 +74,13 @@ def goodness_of_fit_test(
     n_resamples : int or None
         2,000 by default, 500 with `fit`.
 
-    References: Chwialkowski, Strathmann and Gretton, 2016; Liu, Lee and Jordan, 2016; Schrab, Guedj and Gretton, *KSD
+    References
+    ----------
+    Chwialkowski, Strathmann and Gretton, 2016; Liu, Lee and Jordan, 2016; Schrab, Guedj and Gretton, *KSD
     aggregated goodness-of-fit test*, 2022; Key et al., *Composite goodness-of-fit tests with kernels*, 2025.
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).standard_t(3, size=(300, 2))
     >>> goodness_of_fit_test(X, lambda x: -x, n_resamples=500).pvalue < 0.01
     True

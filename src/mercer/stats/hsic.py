@@ -39,9 +39,13 @@ def hsic(
     estimator : str
         "v", or "u" for the unbiased one of Song et al., which can be negative.
 
-    References: Gretton et al., *Measuring statistical dependence with Hilbert-Schmidt norms*, 2005; Song et al.,
+    References
+    ----------
+    Gretton et al., *Measuring statistical dependence with Hilbert-Schmidt norms*, 2005; Song et al.,
     *Feature selection via dependence maximization*, 2012.
 
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> hsic([[-1.0], [1.0]], [[-1.0], [1.0]], Linear(), Linear())
     1.0

@@ -46,9 +46,13 @@ def ksd(
     sample_weight : array-like of shape (n,), or None
         Of the rows, possibly negative, divided by their sum.
 
-    References: Liu, Lee and Jordan, 2016; Chwialkowski, Strathmann and Gretton, *A kernel test of goodness of fit*,
+    References
+    ----------
+    Liu, Lee and Jordan, 2016; Chwialkowski, Strathmann and Gretton, *A kernel test of goodness of fit*,
     2016; Gorham and Mackey, 2017.
 
+    Examples
+    --------
     >>> from mercer.kernels import InverseMultiquadric
     >>> round(ksd([[0.0], [1.0]], lambda x: -x, kernel=InverseMultiquadric(1.0), squared=True), 4)
     0.4848

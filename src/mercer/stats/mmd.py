@@ -54,10 +54,14 @@ def mmd(
         side, and pair rows that are read together, so that these must be in random order.
     weights_x, weights_y : of the rows, possibly negative, divided by their sum; for "v" and "u".
 
-    References: Gretton et al., *A kernel two-sample test*, 2012; Zaremba et al., *B-test*, 2013; Shekhar et al., *A
+    References
+    ----------
+    Gretton et al., *A kernel two-sample test*, 2012; Zaremba et al., *B-test*, 2013; Shekhar et al., *A
     permutation-free kernel two-sample test*, 2022; Schrab et al., *Efficient aggregated kernel tests using incomplete
     U-statistics*, 2022.
 
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> mmd([[0.0], [2.0]], [[4.0], [6.0]], Linear())
     4.0

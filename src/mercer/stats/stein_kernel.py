@@ -39,9 +39,13 @@ class SteinKernel(Kernel):
         A function from rows (n, d) to the gradients of log p there. None: points are rows [x | s] of 2 d columns that
         carry their score, which is evaluated once then.
 
-    References: Liu, Lee and Jordan, *A kernelized Stein discrepancy for goodness-of-fit tests*, 2016; Gorham and
+    References
+    ----------
+    Liu, Lee and Jordan, *A kernelized Stein discrepancy for goodness-of-fit tests*, 2016; Gorham and
     Mackey, *Measuring sample quality with kernels*, 2017.
 
+    Examples
+    --------
     >>> from mercer.kernels import InverseMultiquadric
     >>> k = SteinKernel(InverseMultiquadric(1.0), lambda X: -X)
     >>> k([[0.0], [1.0]]).round(4)

@@ -122,9 +122,13 @@ class SteinThinning(Thinning):
     indices_, weights_ : places of the chosen rows and their equal weights.
     discrepancy_, discrepancies_ : the KSD of the chosen rows, at the end and after each.
 
-    References: Riabiz et al., *Optimal thinning of MCMC output*, 2022; Bénard, Staber and Da Veiga, *Kernel Stein
+    References
+    ----------
+    Riabiz et al., *Optimal thinning of MCMC output*, 2022; Bénard, Staber and Da Veiga, *Kernel Stein
     discrepancy thinning: a theoretical perspective of pathologies and a practical fix with regularization*, 2023.
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).normal(size=(2000, 2))
     >>> thinned = SteinThinning(20).fit(X, score=lambda x: -x)
     >>> len(thinned.indices_), thinned.discrepancy_ < 0.3
@@ -185,8 +189,12 @@ class KernelHerding(Thinning):
     ----------
     indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`; the discrepancy is the MMD to all rows.
 
-    References: Chen, Welling and Smola, *Super-samples from kernel herding*, 2010.
+    References
+    ----------
+    Chen, Welling and Smola, *Super-samples from kernel herding*, 2010.
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> KernelHerding(target=0.05).fit(X).discrepancy_ <= 0.05
     True
@@ -233,9 +241,13 @@ class KernelThinning(Thinning):
     indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`; the discrepancy is the MMD to all rows, of
         more than 20,000 rows that to the 1,024 of them (or 4 m) that Compress++ chooses, among which m are found.
 
-    References: Dwivedi and Mackey, *Kernel thinning*, 2024, *Generalized kernel thinning*, 2022; Shetty, Dwivedi and
+    References
+    ----------
+    Dwivedi and Mackey, *Kernel thinning*, 2024, *Generalized kernel thinning*, 2022; Shetty, Dwivedi and
     Mackey, *Distribution compression in near-linear time*, 2022.
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).normal(size=(1024, 2))
     >>> thinned = KernelThinning(32).fit(X)
     >>> len(thinned.indices_), thinned.discrepancy_ < 0.05

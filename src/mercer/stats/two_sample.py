@@ -89,9 +89,13 @@ def two_sample_test(
         For sources of rows (`mercer.rows`) and Dask collections: a Dask client, its address or an engine; see `mmd` for
         how they are read.
 
-    References: Gretton et al., *A kernel two-sample test*, 2012; Biggs, Schrab and Gretton, *MMD-FUSE*, 2023; Schrab et
+    References
+    ----------
+    Gretton et al., *A kernel two-sample test*, 2012; Biggs, Schrab and Gretton, *MMD-FUSE*, 2023; Schrab et
     al., *MMD aggregated two-sample test*, 2023; Shekhar et al., *A permutation-free kernel two-sample test*, 2022.
 
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(100, 2)), rng.normal(size=(120, 2)) * [1.0, 2.0]
     >>> result = two_sample_test(X, Y, n_resamples=500)

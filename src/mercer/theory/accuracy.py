@@ -62,8 +62,12 @@ def equivalents_accuracy(
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
         Seed of the designs.
 
-    References: Misiakiewicz and Saeed, *A non-asymptotic theory of kernel ridge regression*, 2024.
+    References
+    ----------
+    Misiakiewicz and Saeed, *A non-asymptotic theory of kernel ridge regression*, 2024.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> j = np.arange(1, 301)
     >>> found = equivalents_accuracy(j**-1.5, 1.0 / j, n=[40, 160], draws=10)

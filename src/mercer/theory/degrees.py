@@ -73,9 +73,13 @@ def degree_parts(kernel: Kernel | Callable[[np.ndarray], Any] | Any, X: Any, kma
     kmax : int
         The highest degree with a matrix of its own.
 
-    References: Ghorbani, Mei, Misiakiewicz and Montanari, *Linearized two-layers neural networks in high dimension*,
+    References
+    ----------
+    Ghorbani, Mei, Misiakiewicz and Montanari, *Linearized two-layers neural networks in high dimension*,
     2021.
 
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> found = degree_parts(Linear(bias=1.0), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], kmax=1)
     >>> found.parts.round(12).tolist()

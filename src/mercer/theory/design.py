@@ -75,8 +75,12 @@ def exact_risk(
     noise : float
         Variance of the noise of the labels.
 
-    References: Bach, *Learning Theory from First Principles*, 2024, section 3.6.
+    References
+    ----------
+    Bach, *Learning Theory from First Principles*, 2024, section 3.6.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from mercer.kernels import Linear
     >>> grid = np.linspace(-1, 1, 5)[:, None]

@@ -71,8 +71,12 @@ def dimension_lower_bound(
         The average over the functions of the squared error, between 0 and 1.
     population : rows that stand for the distribution, where functions are given.
 
-    References: Hsu, *Dimension lower bounds for linear approaches to function approximation*, 2021.
+    References
+    ----------
+    Hsu, *Dimension lower bounds for linear approaches to function approximation*, 2021.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> dimension_lower_bound(np.eye(1000), error=0.1)  # a thousand orthogonal functions, parities say
     900

@@ -31,9 +31,13 @@ def effective_regularisation(
     tail : float
         Sum of the eigenvalues that are left out of `spectrum`; it acts as a ridge.
 
-    References: Simon, Dickens, Karkada and DeWeese, *The eigenlearning framework*, 2023; Misiakiewicz and Saeed,
+    References
+    ----------
+    Simon, Dickens, Karkada and DeWeese, *The eigenlearning framework*, 2023; Misiakiewicz and Saeed,
     *A non-asymptotic theory of kernel ridge regression*, 2024.
 
+    Examples
+    --------
     >>> round(effective_regularisation([1.0, 1.0], n=1, alpha=0.0), 12)
     1.0
     >>> effective_regularisation([1.0], n=2, alpha=0.0)  # more rows than features
@@ -126,9 +130,13 @@ def krr_risk(
         Variance of the noise of the labels.
     multiplicities, tail : see `effective_regularisation`.
 
-    References: Simon, Dickens, Karkada and DeWeese, *The eigenlearning framework*, 2023; Canatar, Bordelon and
+    References
+    ----------
+    Simon, Dickens, Karkada and DeWeese, *The eigenlearning framework*, 2023; Canatar, Bordelon and
     Pehlevan, *Spectral bias and task-model alignment*, 2021.
 
+    Examples
+    --------
     >>> found = krr_risk([1.0, 1.0], [1.0, 0.0], n=1, alpha=0.0)
     >>> round(float(found.kappa), 12), round(float(found.bias), 12)
     (1.0, 0.5)

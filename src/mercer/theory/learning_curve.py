@@ -139,10 +139,14 @@ def learning_curve(
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
         Seed of the subsets.
 
-    References: Wei, Hu and Steinhardt, *More than a toy: random matrix models predict how real-world neural
+    References
+    ----------
+    Wei, Hu and Steinhardt, *More than a toy: random matrix models predict how real-world neural
     representations generalize*, 2022; Jacot, Simsek, Spadaro, Hongler and Gabriel, *Kernel alignment risk estimator*,
     2020.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-3, 3, (200, 1))

@@ -32,6 +32,8 @@ class PowerLaw:
     spreads : array
         Standard errors of the logarithms of these errors.
 
+    Examples
+    --------
     >>> law = PowerLaw.through([10, 20, 40, 80], [1 + 10 / m for m in (10, 20, 40, 80)])
     >>> round(law.floor, 3), round(law.slope, 3), round(law.exponent, 3)
     (1.0, 10.0, 1.0)

@@ -85,6 +85,8 @@ class RidgePath:
     smallest_kappa : float
         Kappa at alpha = 0.
 
+    Examples
+    --------
     >>> path = RidgePath.of(Eigen.of(np.eye(40)), np.arange(40.0))
     >>> round(float(path.df1[0] / 40), 6)
     1.0

@@ -97,9 +97,13 @@ def staircase(
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
         Seed of the simulation.
 
-    References: Ghorbani, Mei, Misiakiewicz and Montanari, *Linearized two-layers neural networks in high dimension*,
+    References
+    ----------
+    Ghorbani, Mei, Misiakiewicz and Montanari, *Linearized two-layers neural networks in high dimension*,
     2021.
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> found = staircase(Gaussian(), d=100, powers=(0, 1, 1), exponents=[0.3, 1.5, 2.7])
     >>> found.expected.bias.round(1).tolist()

@@ -77,10 +77,14 @@ def universality(
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
         Seed of the draws.
 
-    References: Goldt, Loureiro, Reeves, Krzakala, Mezard and Zdeborova, *The Gaussian equivalence of generative models
+    References
+    ----------
+    Goldt, Loureiro, Reeves, Krzakala, Mezard and Zdeborova, *The Gaussian equivalence of generative models
     for learning with shallow neural networks*, 2022; Hu and Lu, *Universality laws for high-dimensional learning with
     random features*, 2023.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from mercer.kernels import Laplace
     >>> X = np.random.default_rng(0).standard_normal((300, 5))

@@ -43,6 +43,8 @@ class DaskRows(RowSource):
     sample_weight : array-like of shape (n,), or None
         Weights, in the same ways.
 
+    Examples
+    --------
     >>> import dask.array as da
     >>> source = DaskRows(da.ones((5, 2), chunks=(3, 1)), da.zeros(5, chunks=5))
     >>> source.n_rows, [len(part) for part in source.parts()]

@@ -80,38 +80,57 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the Laplace
-        kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
-    loss : "logistic", "hinge" (the support vector machine), "squared_hinge", "squared", or a `mercer.losses.Loss`
+    kernel : Kernel, str or callable
+        A `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the
+        Laplace kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
+    loss : str or Loss
+        "logistic", "hinge" (the support vector machine), "squared_hinge", "squared", or a `mercer.losses.Loss`
         of labels -1 and 1.
-    alpha : a number > 0; a support vector machine has C = 1 / (2 alpha). "auto" chooses the value of least loss at rows
-        left out, with smoothed labels for the logistic loss: by leave-one-out with the mean curvature of the losses,
-        which is exact for the squared loss, on at most 2,000 different rows; by five folds for the hinge. "loo" is
-        approximate leave-one-out on all rows with the curvature of each (for the hinge the span rule), "gcv"
-        generalised approximate cross-validation.
-    fit_intercept : whether to add an intercept without penalty, as scikit-learn's SVC does.
-    class_weight : None, a dictionary of weights by class, or "balanced".
-    tune : as in `KernelRidge`, by the leave-one-out error of least squares to labels -1 and 1 in place of the loss.
-    solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
-        a coefficient for each landmark. "auto" decides by memory before it starts.
-    device, dtype, memory_budget, random_state, n_landmarks, landmarks, checkpoint, client, verbose : as in
-        `KernelRidge`. A checkpoint is written between passes over the rows.
-    tol : largest relative distance of the objective from its least value: the duality gap for the hinge, and for smooth
-        losses the decrease that the last Newton step promised.
-    max_iter : largest number of Newton steps; None for the solver's own.
+    alpha : float or str
+        A number > 0; a support vector machine has C = 1 / (2 alpha). "auto" chooses the value of least loss at
+        rows left out, with smoothed labels for the logistic loss: by leave-one-out with the mean curvature of
+        the losses, which is exact for the squared loss, on at most 2,000 different rows; by five folds for the
+        hinge. "loo" is approximate leave-one-out on all rows with the curvature of each (for the hinge the span
+        rule), "gcv" generalised approximate cross-validation.
+    fit_intercept : bool
+        Whether to add an intercept without penalty, as scikit-learn's SVC does.
+    class_weight : dict, str or None
+        None, a dictionary of weights by class, or "balanced".
+    tune : bool or str
+        As in `KernelRidge`, by the leave-one-out error of least squares to labels -1 and 1 in place of the
+        loss.
+    solver : str
+        Where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom"
+        has a coefficient for each landmark. "auto" decides by memory before it starts.
+    device, dtype, memory_budget, random_state, n_landmarks, landmarks, checkpoint, client, verbose : see `KernelRidge`
+        As in `KernelRidge`. A checkpoint is written between passes over the rows.
+    tol : float
+        Largest relative distance of the objective from its least value: the duality gap for the hinge, and for
+        smooth losses the decrease that the last Newton step promised.
+    max_iter : int or None
+        Largest number of Newton steps; None for the solver's own.
 
     Attributes
     ----------
-    classes_ : the labels, sorted.
-    kernel_, alpha_, lambda_ : the kernel with every parameter found, the ridge, and the ridge divided by the weight.
-    dual_coef_, intercept_ : coefficients of shape (n,) for two classes, else (n, classes), and what is added.
-    X_fit_, function_ : the points of those coefficients, and the fitted `RKHSFunction` without intercept.
-    support_ : for the hinge, the rows with a coefficient other than zero; not with solver="nystrom", whose coefficients
-        belong to landmarks.
-    objective_ : the least value found, summed over the problems of one class against the rest.
-    alpha_path_ : losses along the path when alpha was chosen, else None.
-    tuning_ : the account of the tuning (`mercer.selection.Tuned`), else None.
-    solver_report_, n_iter_ : how the minimum was found.
+    classes_ : array of shape (c,)
+        The labels, sorted.
+    kernel_, alpha_, lambda_ : Kernel; float; float
+        The kernel with every parameter found, the ridge, and the ridge divided by the weight.
+    dual_coef_, intercept_ : array of shape (n,) or (n, t) and float or array of shape (t,)
+        Coefficients of shape (n,) for two classes, else (n, classes), and what is added.
+    X_fit_, function_ : array of shape (n, d), or list of objects and RKHSFunction
+        The points of those coefficients, and the fitted `RKHSFunction` without intercept.
+    support_ : array of int
+        For the hinge, the rows with a coefficient other than zero; not with solver="nystrom", whose
+        coefficients belong to landmarks.
+    objective_ : float
+        The least value found, summed over the problems of one class against the rest.
+    alpha_path_ : AlphaPath or None
+        Losses along the path when alpha was chosen, else None.
+    tuning_ : Tuned or None
+        The account of the tuning (`mercer.selection.Tuned`), else None.
+    solver_report_, n_iter_ : SolverReport and int
+        How the minimum was found.
 
     References
     ----------

@@ -77,40 +77,60 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the Laplace
-        kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
-    loss : "squared" (`KernelRidge` is faster), "huber" (targets far away count less), "quantile",
-        "epsilon_insensitive" (support vector regression), or a `mercer.losses.Loss`. A loss that is not convex is
-        minimised to a local solution.
-    alpha : a number > 0; support vector regression has C = 1 / (2 alpha). "auto" chooses the value of least loss at
-        rows left out: by leave-one-out with the mean curvature of the losses, which is exact for the squared loss, on
-        at most 2,000 different rows; by five folds for losses with kinks. "loo" is approximate leave-one-out on all
-        rows with the curvature of each, "gcv" generalised approximate cross-validation.
-    quantiles : levels between 0 and 1 for the quantile loss: a number, or a list for one column of predictions each.
-    epsilon : half of the width that the epsilon-insensitive loss forgives.
-    delta : where the Huber loss turns from squared to straight.
-    units : "spread": `epsilon` and `delta` are multiples of the spread of y, a deviation that outliers hardly move.
+    kernel : Kernel, str or callable
+        A `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the
+        Laplace kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
+    loss : str or Loss
+        "squared" (`KernelRidge` is faster), "huber" (targets far away count less), "quantile",
+        "epsilon_insensitive" (support vector regression), or a `mercer.losses.Loss`. A loss that is not convex
+        is minimised to a local solution.
+    alpha : float or str
+        A number > 0; support vector regression has C = 1 / (2 alpha). "auto" chooses the value of least loss at
+        rows left out: by leave-one-out with the mean curvature of the losses, which is exact for the squared
+        loss, on at most 2,000 different rows; by five folds for losses with kinks. "loo" is approximate
+        leave-one-out on all rows with the curvature of each, "gcv" generalised approximate cross-validation.
+    quantiles : float or list of float
+        Levels between 0 and 1 for the quantile loss: a number, or a list for one column of predictions each.
+    epsilon : float
+        Half of the width that the epsilon-insensitive loss forgives.
+    delta : float
+        Where the Huber loss turns from squared to straight.
+    units : str
+        "spread": `epsilon` and `delta` are multiples of the spread of y, a deviation that outliers hardly move.
         "raw": they are in the units of y, as in scikit-learn.
-    fit_intercept : whether to add an intercept without penalty, as scikit-learn's SVR does.
-    tune : as in `KernelRidge`, by the leave-one-out error of least squares in place of the loss.
-    solver : where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has
-        a coefficient for each landmark. "auto" decides by memory before it starts.
-    device, dtype, memory_budget, random_state, n_landmarks, landmarks, checkpoint, client, verbose : as in
-        `KernelRidge`. A checkpoint is written between passes over the rows.
-    tol : largest relative distance of the objective from its least value.
-    max_iter : largest number of Newton steps; None for the solver's own.
+    fit_intercept : bool
+        Whether to add an intercept without penalty, as scikit-learn's SVR does.
+    tune : bool or str
+        As in `KernelRidge`, by the leave-one-out error of least squares in place of the loss.
+    solver : str
+        Where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom"
+        has a coefficient for each landmark. "auto" decides by memory before it starts.
+    device, dtype, memory_budget, random_state, n_landmarks, landmarks, checkpoint, client, verbose : see `KernelRidge`
+        As in `KernelRidge`. A checkpoint is written between passes over the rows.
+    tol : float
+        Largest relative distance of the objective from its least value.
+    max_iter : int or None
+        Largest number of Newton steps; None for the solver's own.
 
     Attributes
     ----------
-    kernel_, alpha_, lambda_ : the kernel with every parameter found, the ridge, and the ridge divided by the weight.
-    dual_coef_, intercept_ : the coefficients, of shape (n,) or (n, quantiles), and what is added.
-    X_fit_, function_ : the points of those coefficients, and the fitted `RKHSFunction` without intercept.
-    losses_ : the losses in the units of y: one, or one for each quantile.
-    quantiles_ : the levels, ascending, or None.
-    n_crossings_ : training rows at which quantiles crossed before they were put in order.
-    support_ : for losses with kinks, the rows with a coefficient other than zero; not with solver="nystrom", whose
+    kernel_, alpha_, lambda_ : Kernel; float; float
+        The kernel with every parameter found, the ridge, and the ridge divided by the weight.
+    dual_coef_, intercept_ : array of shape (n,) or (n, t) and float or array of shape (t,)
+        The coefficients, of shape (n,) or (n, quantiles), and what is added.
+    X_fit_, function_ : array of shape (n, d), or list of objects and RKHSFunction
+        The points of those coefficients, and the fitted `RKHSFunction` without intercept.
+    losses_ : tuple of Loss
+        The losses in the units of y: one, or one for each quantile.
+    quantiles_ : tuple of float or None
+        The levels, ascending, or None.
+    n_crossings_ : int
+        Training rows at which quantiles crossed before they were put in order.
+    support_ : array of int
+        For losses with kinks, the rows with a coefficient other than zero; not with solver="nystrom", whose
         coefficients belong to landmarks.
-    objective_, alpha_path_, tuning_, solver_report_, n_iter_ : as in `KernelClassifier`.
+    objective_, alpha_path_, tuning_, solver_report_, n_iter_ : see `KernelRidge`
+        As in `KernelClassifier`.
 
     References
     ----------

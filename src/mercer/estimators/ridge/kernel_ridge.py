@@ -89,59 +89,89 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
 
     Parameters
     ----------
-    kernel : a `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the Laplace
-        kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
-    alpha : ridge: a number >= 0, one per target, or a word to choose it for each target: "loo" by leave-one-out, "gcv"
-        by generalised cross-validation, both from one eigendecomposition of all rows. "auto" is "loo" up to 2,000
-        distinct rows; above, it is the alpha of 2,000 of them, drawn at random, and the solver is that of a number.
-        Descents then have alpha = 0 and stop by rows held out; `partial_fit` looks at its first rows.
-    alphas : the path that these words search; by default 30 values relative to the largest eigenvalue.
-    fit_intercept : whether to add an intercept without penalty, so that y + 1000 is fitted as y is. False is the
-        textbook's formula and the problem of scikit-learn's KernelRidge.
-    tune : fit the kernel's parameters too, by the gradient of the leave-one-out error: "scale" finds one factor for the
-        length scales of a kernel, "ard" a length scale for each column. True takes the better of the two at rows that
-        the tuning had not seen, the one with fewer numbers where they are alike, or none. At most 1,000 rows teach;
-        then all are fitted, or added up on landmarks.
-    solver : "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
-        "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram matrix "pcg"
-        (conjugate gradients), "eigenpro" and "gd" (gradient methods with early stopping), "flow" (gradient flow in
-        closed form, whose stopping time takes the place of alpha). On landmarks:
-        "nystrom" (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features". "primal"
-        works in the features of the kernel itself, where these are few (`Linear`, `Polynomial`, `FeatureMap`): the
-        exact fit, by sums over the rows. Or a solver
-        object of `mercer.solvers` with options of its own, such as ``PCG(rank=200, tol=1e-8)``.
-    device : "auto", "cpu", "cuda" or a torch device.
-    dtype : "float32" or "float64" of kernel values; systems are solved in float64. "auto" is float64, but float32 for
-        float32 data where a solver iterates with products ("pcg", "falkon", "eigenpro", "gd").
-    memory_budget : bytes, or text such as "2GiB"; by default half of what is free.
-    random_state : seed of the subsamples that medians and tuning use on large data, and of the solvers.
-    tol : largest relative residual of an iterative solver.
-    max_iter : its largest number of iterations, epochs for "eigenpro"; None for the solver's own.
-    n_landmarks : of "nystrom" and "falkon"; by default 4 sqrt(n), between 500 and 4000.
-    landmarks : "uniform", "pivoted", "leverage", or an array of points; see `mercer.solvers.choose_landmarks`.
-    n_features : of "random_features", 1000 by default.
-    checkpoint : path of a file that keeps the state of a fit to a `RowSource`; the same fit goes on from there after
+    kernel : Kernel, str or callable
+        A `Kernel`, its name, or a function of two points. A name has `length_scale="auto"`. "auto" is the
+        Laplace kernel; where it is tuned, the best of several kernels at rows that the tuning had not seen.
+    alpha : float, array-like of shape (t,) or str
+        Ridge: a number >= 0, one per target, or a word to choose it for each target: "loo" by leave-one-out,
+        "gcv" by generalised cross-validation, both from one eigendecomposition of all rows. "auto" is "loo" up
+        to 2,000 distinct rows; above, it is the alpha of 2,000 of them, drawn at random, and the solver is that
+        of a number. Descents then have alpha = 0 and stop by rows held out; `partial_fit` looks at its first
+        rows.
+    alphas : array-like or None
+        The path that these words search; by default 30 values relative to the largest eigenvalue.
+    fit_intercept : bool
+        Whether to add an intercept without penalty, so that y + 1000 is fitted as y is. False is the textbook's
+        formula and the problem of scikit-learn's KernelRidge.
+    tune : bool or str
+        Fit the kernel's parameters too, by the gradient of the leave-one-out error: "scale" finds one factor
+        for the length scales of a kernel, "ard" a length scale for each column. True takes the better of the
+        two at rows that the tuning had not seen, the one with fewer numbers where they are alike, or none. At
+        most 1,000 rows teach; then all are fitted, or added up on landmarks.
+    solver : str or solver object
+        "auto" decides by the size of the job and says why. A coefficient for every row: "cholesky", "eigh",
+        "mixed_cholesky" (half of the memory, well-conditioned systems only), and without storing the Gram
+        matrix "pcg" (conjugate gradients), "eigenpro" and "gd" (gradient methods with early stopping), "flow"
+        (gradient flow in closed form, whose stopping time takes the place of alpha). On landmarks: "nystrom"
+        (one pass over the rows) and "falkon" (iterations, for many landmarks). "random_features". "primal"
+        works in the features of the kernel itself, where these are few (`Linear`, `Polynomial`, `FeatureMap`):
+        the exact fit, by sums over the rows. Or a solver object of `mercer.solvers` with options of its own,
+        such as ``PCG(rank=200, tol=1e-8)``.
+    device : str or torch.device
+        "auto", "cpu", "cuda" or a torch device.
+    dtype : str or torch.dtype
+        "float32" or "float64" of kernel values; systems are solved in float64. "auto" is float64, but float32
+        for float32 data where a solver iterates with products ("pcg", "falkon", "eigenpro", "gd").
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        Seed of the subsamples that medians and tuning use on large data, and of the solvers.
+    tol : float
+        Largest relative residual of an iterative solver.
+    max_iter : int or None
+        Its largest number of iterations, epochs for "eigenpro"; None for the solver's own.
+    n_landmarks : int or None
+        Of "nystrom" and "falkon"; by default 4 sqrt(n), between 500 and 4000.
+    landmarks : str or array-like of shape (m, d)
+        "uniform", "pivoted", "leverage", or an array of points; see `mercer.solvers.choose_landmarks`.
+    n_features : int or None
+        Of "random_features", 1000 by default.
+    checkpoint : str, path or None
+        Path of a file that keeps the state of a fit to a `RowSource`; the same fit goes on from there after
         whatever ended it, and removes the file when it is done.
-    client : a `dask.distributed.Client`, or the address of a Dask scheduler, whose workers read and work on the rows of
-        a `RowSource`. A client stays open; with an address each call connects and disconnects. Rows of a Dask
-        collection are worked on by the client that is active without being asked.
-    verbose : print the progress of tuning, of passes and of iterations.
+    client : dask.distributed.Client, str or None
+        A `dask.distributed.Client`, or the address of a Dask scheduler, whose workers read and work on the rows
+        of a `RowSource`. A client stays open; with an address each call connects and disconnects. Rows of a
+        Dask collection are worked on by the client that is active without being asked.
+    verbose : bool
+        Print the progress of tuning, of passes and of iterations.
 
     Attributes
     ----------
-    kernel_ : the kernel with every parameter found.
-    alpha_, lambda_ : the ridge, and the ridge of the averaged loss, alpha divided by the total weight.
-    dual_coef_ : the coefficients c, of shape (n,) or (n, t); one for each landmark when there are landmarks.
-    X_fit_ : the points of those coefficients: training rows or landmarks.
-    coef_, features_ : the coefficients and the map of features: instead of these for "random_features", beside them
-        for "primal".
-    function_, intercept_ : the fitted `RKHSFunction`, and what is added to it, one number for each target.
-    solver_report_ : how the system was solved.
-    n_iter_ : iterations of the solver, 1 for a direct one.
-    alpha_path_ : errors along the path when alpha was chosen, else None.
-    t_, equivalent_alpha_, stopping_time_ : for "flow" the time at which it stopped, one for each target, the ridge W /
-        (2 t) that acts much like it, and how it was chosen (`mercer.solvers.StoppingTime`).
-    tuning_ : the account of the tuning (`mercer.selection.Tuned`), else None.
+    kernel_ : Kernel
+        The kernel with every parameter found.
+    alpha_, lambda_ : float or array of shape (t,)
+        The ridge, and the ridge of the averaged loss, alpha divided by the total weight.
+    dual_coef_ : array of shape (n,) or (n, t)
+        The coefficients c, of shape (n,) or (n, t); one for each landmark when there are landmarks.
+    X_fit_ : array of shape (n, d), or list of objects
+        The points of those coefficients: training rows or landmarks.
+    coef_, features_ : array and feature map
+        The coefficients and the map of features: instead of these for "random_features", beside them for
+        "primal".
+    function_, intercept_ : RKHSFunction and float or array of shape (t,)
+        The fitted `RKHSFunction`, and what is added to it, one number for each target.
+    solver_report_ : SolverReport
+        How the system was solved.
+    n_iter_ : int
+        Iterations of the solver, 1 for a direct one.
+    alpha_path_ : AlphaPath or None
+        Errors along the path when alpha was chosen, else None.
+    t_, equivalent_alpha_, stopping_time_ : float or array of shape (t,); float or array of shape (t,); StoppingTime
+        For "flow" the time at which it stopped, one for each target, the ridge W / (2 t) that acts much like
+        it, and how it was chosen (`mercer.solvers.StoppingTime`).
+    tuning_ : Tuned or None
+        The account of the tuning (`mercer.selection.Tuned`), else None.
 
     References
     ----------
