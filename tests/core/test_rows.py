@@ -181,9 +181,9 @@ def test_chunks_are_kept_on_disk_while_their_source_lives(tmp_path):
 
 def test_chunks_that_do_not_fit_together_are_named(tmp_path):
     for chunks, complaint in (
-        ([X[:5], X[5:9, :2]], "X of chunk 1 does not fit"),
+        ([X[:5], X[5:9, :2]], "X of chunk 1 does not match"),
         ([(X[:5], y[:4])], "y of chunk 0 has 4 rows, X has 5"),
-        ([(X[:5], y[:5]), X[5:9]], "y of chunk 1 does not fit"),
+        ([(X[:5], y[:5]), X[5:9]], "y of chunk 1 does not match"),
         ([], "gave no rows"),
         ([X[:5].astype(np.float32), X[5:9]], "X of chunk 1 is float64, but the chunks before it are float32"),
     ):
