@@ -94,9 +94,11 @@ def changed(rng: Rng, call: Call, given: dict[str, Any]) -> str:
     return f"{name}={value!r:.40}"
 
 
-INFINITE = ("LayerKernel", "interval", "learning_curve", "jackknife", "samples_needed", "diagnostics", "curve_of")
-"""Calls whose results may hold NaN or inf, which the docs say: too few rows for an interval, no
-forecast; kernels of networks at 1e300."""
+INFINITE = (
+    "LayerKernel", "gram", "interval", "learning_curve", "jackknife", "samples_needed", "diagnostics", "curve_of",
+)  # fmt: skip
+"""Calls whose results may hold NaN or inf, which the docs say: too few rows for an interval, no forecast, products with
+what is not finite, kernels of networks at 1e300."""
 
 
 def trials(seed: int, numbers: range) -> Iterator[Trial]:

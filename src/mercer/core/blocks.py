@@ -59,6 +59,11 @@ def _give_back(memory: np.ndarray) -> None:
     _free[:] = [memory]
 
 
+def let_go() -> None:
+    """Give the block that waits for the next result back to the system."""
+    _free.clear()
+
+
 def _taken(size: int) -> np.ndarray | None:
     """The free block if it is of about that size; another one is let go."""
     try:

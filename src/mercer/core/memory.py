@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from mercer.core import blocks
 from mercer.core.errors import InputError, InputTypeError, MemoryBudgetError
 
 UNITS = {"": 1, "b": 1} | {
@@ -127,6 +128,7 @@ def give_back() -> None:
     started = time.perf_counter()
     if started < _rest_until:
         return
+    blocks.let_go()
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()

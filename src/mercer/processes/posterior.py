@@ -23,13 +23,13 @@ from mercer.processes.observations import Observations
 def tiles_of(X: Points, n: int, copies: int, held: int, place: Placement) -> Iterator[Points]:
     """X in parts for which some matrices with n columns fit the budget beside the bytes that are held already.
 
-    They take a third of what is left, the tiles of the kernel as much, and what allocators keep of both the rest.
+    They take a sixth of what is left; tiles of the kernel, and what allocators keep of both, take the rest.
     """
     budget, row = resolve_budget(place.memory_budget, place.device), 8 * copies * n
     require(row, budget, f"the covariance of one point with {n:,} rows")
     largest = CROSS_TILE * (GPU_TILE if place.device.type == "cuda" else 1)
     room = budget - held
-    size = max(min(room // 3, largest) // row, min(LEAST_ROWS, budget // row))
+    size = max(min(room // 6, largest) // row, min(LEAST_ROWS, budget // row))
     for start in range(0, len(X), size):
         if room < largest:
             give_back()
