@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mercer.core.arrays import check_finite
 from mercer.core.errors import InputError, NotPositiveDefiniteError
-from mercer.core.memory import resolve_budget
+from mercer.core.memory import give_back, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import generator_from
 from mercer.solvers.decompose import eigh, eigh_in_place
@@ -85,9 +85,12 @@ def _dense(A: System, count: int, scale: float) -> Eigenpairs:
     check_finite(matrix, "The Gram matrix")
     values, vectors = eigh_in_place(matrix, "The Gram matrix")
     _check_definite(float(values[0]), float(values[-1]), len(values), precision, scale)
+    del matrix  # the vectors are in its memory, and are let go with it
     values, vectors = values[-count:].flip(0), vectors[:, -count:].flip(1).contiguous()
+    give_back()
     images = torch.as_tensor(A.matmul(vectors)).to(torch.float64)
-    missed, largest = float((images - vectors * values).norm(dim=0).max()), max(float(values[0]), 0.0)
+    missed, largest = float(images.sub_(vectors * values).norm(dim=0).max()), max(float(values[0]), 0.0)
+    del images
     converged = missed <= EIGENPAIRS_ROUNDED * len(vectors) ** 0.5 * precision * max(largest, scale)
     report = judged("dense", converged, missed, largest, precision * scale)
     return Eigenpairs(values.clamp(min=0.0), vectors, replace(report, seconds=time.perf_counter() - started))
