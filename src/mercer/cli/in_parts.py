@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.cli.dials import MIN_TEST, MIN_TRAIN
 from mercer.cli.fitting import Fitted, estimator_for, tested_on
 from mercer.cli.frame_model import FrameModel, marks_of
-from mercer.cli.problem import MIN_TEST, MIN_TRAIN, quoted, where_is
+from mercer.cli.problem import quoted, where_is
 from mercer.cli.regression import Settings
 from mercer.cli.task import CLASSIFICATION, Columns, Task, kind_of
 from mercer.core.errors import InputError

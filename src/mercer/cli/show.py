@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from mercer.cli import account
-from mercer.cli.dials import LEVEL
+from mercer.cli.dials import LEVEL, MOST_CLASSES
 from mercer.cli.fitting import ClassScore, Fitted
 from mercer.cli.regression import Outcome
 from mercer.cli.scores import Score
@@ -103,7 +103,7 @@ def show_notes(out: Console, notes: Iterable[str]) -> None:
 
 def _show_confusion(out: Console, classes: tuple[str, ...], counts: Any) -> None:
     """True classes in rows, predicted ones in columns."""
-    shown = classes[: account.MOST_CLASSES]
+    shown = classes[:MOST_CLASSES]
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=QUIET)
     grid.add_column("true \\ predicted")
     for name in shown:

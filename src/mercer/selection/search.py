@@ -15,11 +15,12 @@ from mercer.selection.dials import (
     DESCENTS,
     DISTANCE_PENALTY,
     EVALUATIONS,
+    FAILED,
     SCREENED_ROWS,
     SMALL_RIDGE,
     SMALLEST_GAIN,
 )
-from mercer.selection.objective import FAILED, Objective
+from mercer.selection.objective import Objective
 
 RIDGES = tuple(10.0**power for power in range(-10, 1))
 """Values of alpha / tr A that are tried before the descent."""

@@ -15,8 +15,8 @@ from mercer.kernels.parameters import AUTO
 from mercer.kernels.registry import NAMED
 from mercer.selection.alpha import get_criterion
 from mercer.selection.deciding import Decision, decided, moves_together
-from mercer.selection.dials import FACTORS, FEW_ROWS, JUDGED_FROM, MOST_ROWS
-from mercer.selection.objective import FAILED, Objective, weighted_gram
+from mercer.selection.dials import FACTORS, FAILED, FEW_ROWS, JUDGED_FROM, MOST_ROWS
+from mercer.selection.objective import Objective, weighted_gram
 from mercer.selection.rows import Rows, merged_rows, subsample
 from mercer.selection.search import CANDIDATES, Candidate, Progress, Search, screened_starts
 from mercer.solvers.system import check_alpha

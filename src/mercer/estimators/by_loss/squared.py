@@ -17,10 +17,11 @@ from mercer.estimators.by_loss.settings import LossSettings
 from mercer.estimators.by_loss.solving import at_best_alpha, scale_of
 from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.parts import same_setting
+from mercer.estimators.dials import TOL
 from mercer.estimators.ridge.few import left_out_of_few, solve_source, with_more
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.plan import RidgePlan
-from mercer.estimators.ridge.settings import TOL, RidgeSettings
+from mercer.estimators.ridge.settings import RidgeSettings
 from mercer.functions.sums import KernelSum
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration, calibrate

@@ -276,7 +276,7 @@ def _leaking(X: np.ndarray, y: np.ndarray, labels: bool) -> Sequence[int]:
 
 def _explained(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The share of the variance of y that each column explains alone, by a line; none of few rows."""
-    if X.shape[1] < 3 or len(X) < 2 * concerns.FEW_ROWS:
+    if X.shape[1] < 3 or len(X) < 2 * FEW_ROWS:
         return np.zeros(X.shape[1])
     sizes = np.abs(X).max(0), np.abs(y).max()  # squares of what is beyond 1e154 are no numbers
     X, y = X / np.where(sizes[0] > 0, sizes[0], 1.0), y / (sizes[1] or 1.0)

@@ -39,7 +39,7 @@ from mercer.kernels import from_dict, to_dict
 from mercer.kernels.serialize import check_at
 from mercer.selection import AlphaPath, Tuned
 from mercer.selection.calibration import Calibration
-from mercer.selection.tuning import CANDIDATES
+from mercer.selection.search import CANDIDATES
 
 KERNEL = Made(ANY_TABLE, from_dict, to_dict)
 REPORT = Record(SolverReport)

@@ -49,6 +49,7 @@ from mercer.estimators.common.samples import (
 )
 from mercer.estimators.common.scores import ScoreMixin, on_host
 from mercer.estimators.common.spread import predicted_later, values_at
+from mercer.estimators.dials import TOL
 from mercer.estimators.ridge.alpha import planned, planned_first, planned_source
 from mercer.estimators.ridge.few import solve_few, solve_source, with_more
 from mercer.estimators.ridge.fit import RidgeFit
@@ -62,7 +63,7 @@ from mercer.estimators.ridge.plan import continued
 from mercer.estimators.ridge.plot import ridge_plot
 from mercer.estimators.ridge.primal import dual_coefficients
 from mercer.estimators.ridge.report import ridge_report
-from mercer.estimators.ridge.settings import FIXED, TOL, RidgeSettings
+from mercer.estimators.ridge.settings import FIXED, RidgeSettings
 from mercer.estimators.ridge.state import RIDGE
 from mercer.files.persistence import register
 from mercer.functions import RKHSFunction

@@ -28,9 +28,9 @@ from mercer.data.table import Table
 from mercer.estimators.common.available import Method, available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.spread import predicted_later
-from mercer.estimators.dials import FEWEST_SAMPLED
+from mercer.estimators.dials import FEWEST_SAMPLED, MAX_LEVELS, RARE
 from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.tabular.encoder import MAX_LEVELS, RARE, TableEncoder
+from mercer.estimators.tabular.encoder import TableEncoder
 from mercer.estimators.tabular.report import tabular_report
 from mercer.estimators.tabular.state import tabular_from_state, tabular_state
 from mercer.estimators.tabular.units import ready
