@@ -200,7 +200,7 @@ class ParquetRows(RowSource):
         try:
             return parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
         except FileNotFoundError:
-            raise InputError(f"{file} no longer exists; it was there when the source was created.") from None
+            raise InputError(f"{file} has vanished since it was opened.") from None
         except (arrow.ArrowException, OSError) as error:
             raise InputError(f"{file} is not a Parquet file that can be read: {_reason(error)}") from error
 
@@ -339,7 +339,7 @@ def _footer(file: Path) -> str:
             stream.seek(max(0, size - 8 - int.from_bytes(stream.read(4), "little")))
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:
-        raise InputError(f"{file} no longer exists; it was there when the source was created.") from None
+        raise InputError(f"{file} has vanished since it was opened.") from None
     except OSError as error:
         raise InputError(f"Cannot read {file}: {error.strerror or error}.") from error
 
