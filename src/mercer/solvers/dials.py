@@ -344,8 +344,7 @@ FORCING = (1e-3, 1e-9)
 """The largest and smallest relative residual that inner systems are solved to."""
 
 SLOW = 0.1
-"""Where a step promises more than this share of what the one before did, though that kept its promise to this share, it
-was too rough: the next ones take more care. Else it is the losses that bend, and more care would not help."""
+"""A step that promises more than this share of what the one before did was too rough: the next ones take more care."""
 
 # newton_system
 

@@ -88,7 +88,7 @@ class Newton:
         """The minimum over the span, from `start` (m, t) or zero; `near` are values where the first step is taken."""
         started = time.perf_counter()
         state = _State.begin(span, objective, start, intercept)
-        residual, steps, ending, foreseen = math.inf, 0, "", True
+        residual, steps, ending = math.inf, 0, ""
         care = FORCING[1] if objective.loss.quadratic else FORCING[0]
         try:
             while steps < self.max_iter:
@@ -105,13 +105,11 @@ class Newton:
                     state.settle(step)
                     break
                 before, residual = residual, -slope / 2 / max(abs(state.value), torch.finfo(torch.float64).tiny)
-                if residual > SLOW * before and foreseen and not step.exact:
+                if residual > SLOW * before and not step.exact:
                     care = max(FORCING[1], SLOW * care)
-                above, promised = state.value, -slope / 2
                 if not state.advance(step, line):
                     ending = "" if residual <= max(self.tol, 1e3 * NEWTON_ROUNDING) else "no step lowers the objective"
                     break
-                foreseen = abs(above - state.value - promised) <= SLOW * promised
                 steps += 1
                 if self.callback is not None:
                     self.callback(steps, residual)
