@@ -90,8 +90,9 @@ RIGHT = {
 }
 """Values besides the defaults that a parameter may have."""
 
-SEVERAL = {"alpha", "degree", "kernel", "loss", "method", "n_components", "solver"}
-"""Parameters whose words tell of what the class has: names of its own, an alpha above zero, its first parameters."""
+SEVERAL = {"alpha", "degree", "kernel", "loss", "max_iter", "method", "n_components", "solver"}
+"""Parameters whose words tell of what the class has: names and limits of its own, an alpha above zero, its first
+parameters."""
 
 
 def refused(estimator, name, value):

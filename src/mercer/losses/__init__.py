@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mercer.losses.kinks import EpsilonInsensitive, Hinge, PiecewiseLinear, Quantile
 from mercer.losses.loss import Loss
-from mercer.losses.registry import LOSSES, from_dict, get_loss, names_for, register, to_dict
+from mercer.losses.registry import LOSSES, from_dict, get_loss, register, to_dict
 from mercer.losses.smooth import Huber, Logistic, Multinomial, Squared, SquaredHinge
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "SquaredHinge",
     "from_dict",
     "get_loss",
-    "names_for",
     "register",
     "to_dict",
 ]

@@ -148,6 +148,7 @@ class LaplaceEvidence(Evidence):
 
     References: Rasmussen and Williams, 2006, algorithm 5.1 and section 5.5.1.
 
+    >>> from mercer.core.arrays import Points
     >>> from mercer.kernels import Gaussian
     >>> place = Placement(torch.device("cpu"), torch.float64)
     >>> data = Observations(Points(torch.zeros(1, 1).double()), torch.ones(1, 1).double())

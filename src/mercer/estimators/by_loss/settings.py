@@ -11,7 +11,8 @@ from mercer.core.seeding import as_seed
 from mercer.estimators.by_loss.quantiles import checked_quantiles, is_list
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.names import is_open
-from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss, names_for
+from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
+from mercer.losses.registry import names_for
 from mercer.solvers.landmarks import check_landmarks
 
 UNITS = ("spread", "raw")

@@ -35,7 +35,8 @@ from mercer.core.rules import (
 from mercer.estimators.common.alpha import ALPHA, CRITERIA, POSITIVE_ALPHA
 from mercer.kernels import as_kernel
 from mercer.kernels.activations import FUNCTIONS
-from mercer.losses import Loss, names_for
+from mercer.losses import Loss
+from mercer.losses.registry import names_for
 from mercer.processes.means import ConstantMean, FunctionMean, LinearMean, ZeroMean
 from mercer.solvers.landmarks import check_landmarks
 from mercer.solvers.system import SMALLEST_ALPHA, is_alpha
