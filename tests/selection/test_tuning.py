@@ -360,3 +360,11 @@ def test_only_an_open_kernel_is_replaced_by_tuning():
     assert not isinstance(open_.kernel_, Laplace)
     assert len(open_.tuning_.compared) > 2
     assert KernelRidge().fit(X, y).kernel_ == KernelRidge("laplace").fit(X, y).kernel_
+
+
+def test_a_row_that_comes_often_is_not_judged_by_its_copies_with_the_other_label():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(4000, 5)).astype(float)
+    y = (rng.random(4000) < 1 / (1 + np.exp(1 - X.sum(1) / 3))).astype(float)
+    judged = KernelRidge(Laplace(2.0), tune=True).fit(X, y).tuning_.judged
+    assert min(judged) < 1.0  # a constant has 1

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import MercerError
+from mercer.data.equal import Kinds
 from mercer.kernels.columns import per_column
 from mercer.selection.dials import CLEAR, FEW_ROWS, TUNING_FOLDS
 from mercer.selection.objective import Objective
@@ -43,9 +44,9 @@ def decided(kernels: Sequence[Objective], names: Sequence[str], search: Search) 
     split = n >= 2 * FEW_ROWS
     used = search if split else Search(search.factors, search.max_iter)
     used = used if len(kernels) == 1 else replace(used, descents=1)
-    order = torch.arange(n, device=first.rows.Y.device)
+    order = _alike_together(first.rows)
     parts = [order[FEW_ROWS:]] if split else list(order.tensor_split(min(n, TUNING_FOLDS)))
-    taught = [order[(order < part[0]) | (order > part[-1])][:FEW_ROWS] for part in parts]
+    taught = [order[~torch.isin(order, part)][:FEW_ROWS] for part in parts]
     weights = torch.cat([first.rows.weights[part] for part in parts]).cpu().numpy()
     share = weights / weights.sum()
 
@@ -64,6 +65,15 @@ def decided(kernels: Sequence[Objective], names: Sequence[str], search: Search) 
     judged = tuple(means.tolist()) if tuple(names) == CANDIDATES else ()
     least = tuple(simple.min(1).tolist()) if len(kernels) > 1 else ()
     return Decision(best, names[place], judged, least, found[best][0] if split else None)
+
+
+def _alike_together(rows: Rows) -> Tensor:
+    """The places of the rows, those with equal X one after the other: a row is not judged by others that are told apart
+    from it by their targets alone, of which each is all the copies of one row of data.
+    """
+    if rows.square:
+        return torch.arange(len(rows), device=rows.Y.device)
+    return Kinds.of(rows.X).as_they_come().group.argsort(stable=True).to(rows.Y.device)
 
 
 def _fewest(errors: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, int]:
