@@ -18,7 +18,7 @@ from mercer.core.seeding import generator_from
 from mercer.data.checkpoint import Checkpoint
 from mercer.solvers import conjugate_gradients as cg
 from mercer.solvers.centring import Means
-from mercer.solvers.dials import FALKON_ROUNDING, LEAST_SAMPLE, MOST_SAMPLE, SMALL, WITHIN_REACH
+from mercer.solvers.dials import FALKON_ROUNDING, LEAST_SAMPLE, LEFT_BY_ROUNDING, MOST_SAMPLE, SMALL, WITHIN_REACH
 from mercer.solvers.error_bound import Functions, Moments, far_words, landmark_bound, too_far
 from mercer.solvers.falkon_basis import FalkonBasis, Rows
 from mercer.solvers.pcg import how_it_ended
@@ -220,7 +220,7 @@ class Falkon:
         if self.tol >= WITHIN_REACH * single:
             basis = FalkonBasis.jittered(K_mm, rows, *given)
             error = basis.residual_error(rows, accurate, weight)
-            if error <= self.tol:
+            if LEFT_BY_ROUNDING * error <= self.tol:
                 return Way(basis, _image, precision=max(single, error))
             del basis
         basis = FalkonBasis.orthonormal(K_mm, accurate, *given)
