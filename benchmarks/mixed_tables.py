@@ -35,7 +35,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from benchmarks.processor import processor
 from mercer import KernelClassifier, KernelRidge, tabular
 
-DATA = Path(os.environ.get("MERCER_MIXED", Path(os.environ.get("MERCER_DATA", "../shared/data")) / "mixed"))
+DATA = Path(os.environ.get("MERCER_MIXED", Path(os.environ.get("MERCER_DATA", "")) / "mixed"))
 TRAIN, TEST = 8000, 4000
 PEERS = ("boosting", "forest", "linear")
 GIVEN_AWAY = {"Wage": ["logwage"], "TenMileRace": ["net"]}

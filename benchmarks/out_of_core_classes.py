@@ -27,7 +27,7 @@ from mercer import KernelClassifier
 from mercer.kernels import Gaussian
 from mercer.rows import ParquetRows
 
-DATA = Path(os.environ.get("MERCER_DATA", "../shared/data")) / "large" / "covtype.npz"
+DATA = Path(os.environ.get("MERCER_DATA", "")) / "large" / "covtype.npz"
 ROWS, TEST, LANDMARKS, ROW_GROUP = 500_000, 80_000, 1000, 2**16
 BUDGET = "1GiB"
 KINDS = ("streamed", "resumed", "dask", "memory")
