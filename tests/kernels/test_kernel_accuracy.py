@@ -181,3 +181,11 @@ def test_the_derivative_of_a_gaussian_is_known():
     value = Gaussian(1.7)(x, z)
     (gradient,) = torch.autograd.grad(value.sum(), x)
     np.testing.assert_allclose(gradient, (-(x - z) / 1.7**2 * value).detach(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Laplace(1.0), Laplace(1.0, metric="l1")], ids=repr)
+def test_a_row_far_out_does_not_take_the_digits_of_the_others(kernel):
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    far = np.concatenate([X, [[1e30, 0.0]]])
+    np.testing.assert_allclose(kernel(X, far)[:, :6], kernel(X), atol=1e-12)
+    np.testing.assert_allclose(kernel(far)[:6, :6], kernel(X), atol=1e-12)

@@ -17,6 +17,7 @@ from mercer.core.arrays import Points, Warp, check_finite
 from mercer.core.errors import InputError, InputTypeError, NotTraceable
 from mercer.formula.maths import sqrt
 from mercer.formula.symbols import Statistic, Symbol, Tape
+from mercer.kernels.dials import MEND_RADIUS
 from mercer.kernels.distances import l1_distances, squared_distances
 
 LengthScale = Any  # a float, one per column, or a tensor of either
@@ -131,13 +132,19 @@ class DensePair(Pair):
         """Both samples divided by the length scale after a common shift, which keeps large offsets exact."""
         x, z = self._vectors()
         scale = as_scale(length_scale, x)
-        centre = z.detach().mean(0, dtype=torch.float64).to(z.dtype)
         unit: float | Tensor = 1.0
         if isinstance(scale, Tensor) and scale.requires_grad:  # its square, in the derivative, may not be a number
             unit = scale.detach().log2().floor().exp2()
             scale = scale / unit
-        a = (x - centre) / unit / scale
-        return a, a if z is x else (z - centre) / unit / scale
+
+        def around(centre: Tensor) -> tuple[Tensor, Tensor]:
+            a = (x - centre) / unit / scale
+            return a, a if z is x else (z - centre) / unit / scale
+
+        found = around(z.detach().mean(0, dtype=torch.float64).to(z.dtype))
+        if any(_far_out(rows) for rows in (found[:1] if z is x else found)):
+            return around(z.detach().median(0).values)  # a row far out must not move the centre of the others
+        return found
 
     def _zero_where_same(self, s: Tensor) -> Tensor:
         if self.ids is not None:
@@ -296,6 +303,11 @@ def call_on_rows(function: Callable[[Tensor], Any], x: Tensor) -> Tensor:
 def function_name(function: Callable[..., Any]) -> str:
     """What to call a function in messages."""
     return getattr(function, "__name__", repr(function))
+
+
+def _far_out(rows: Tensor) -> bool:
+    """Whether a row is so far from the centre that digits of the others may be lost."""
+    return bool((rows.detach().square().sum(1) > MEND_RADIUS).any())
 
 
 def _like(points: Points) -> Tensor:

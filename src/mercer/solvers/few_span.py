@@ -237,7 +237,7 @@ class FewSpan:
             return torch.cat([image, bent.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
 
         right = -torch.cat([uphill, gradient.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
-        by_rows = (r + border) * t <= FEW_SPAN_SYSTEM and 8 * ((r + border) * t) ** 2 <= self.spare / 4
+        by_rows = 0 < (r + border) * t <= FEW_SPAN_SYSTEM and 8 * ((r + border) * t) ** 2 <= self.spare / 4
         if not by_rows:
             self.rough = None, self._inverse_by_scale(root, shift, border)
         elif tol > FEW_SPAN_NEAR or self.rough[0] != (objective.alpha, border, t):
