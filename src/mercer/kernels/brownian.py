@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
-from mercer.core.errors import InputError
 from mercer.formula.maths import minimum
 from mercer.kernels.base import Kernel
+from mercer.kernels.nonnegative import NonNegative
 from mercer.kernels.pair import Pair
 from mercer.kernels.properties import Properties
 from mercer.kernels.registry import register
@@ -37,7 +34,7 @@ class Brownian(Kernel):
     def of(self, pair: Pair) -> Any:
         value: Any = 1.0
         for i in range(pair.columns()):
-            value = value * minimum(*pair.ends(Time(i)))
+            value = value * minimum(*pair.ends(NonNegative(i, "Brownian")))
         return value
 
     @property
@@ -49,20 +46,3 @@ class Brownian(Kernel):
             contains_constants=False,
             is_normalised=False,
         )
-
-
-@dataclass(frozen=True)
-class Time:
-    """The function that reads one column and rejects negative entries."""
-
-    index: int
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        column = rows[:, self.index]
-        negative = (column < 0).nonzero()
-        if len(negative):
-            row = int(negative[0])
-            raise InputError(
-                f"Brownian is defined for inputs >= 0, but row {row}, column {self.index} is {column[row].item():g}."
-            )
-        return column

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
-from mercer.core.errors import InputError
 from mercer.formula.maths import exp, less
 from mercer.kernels.base import Kernel
 from mercer.kernels.dials import EMPTY
+from mercer.kernels.nonnegative import NonNegative
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import parameter
 from mercer.kernels.properties import Properties
@@ -38,7 +35,7 @@ class ChiSquared(Kernel):
     def of(self, pair: Pair) -> Any:
         total: Any = 0.0
         for j in range(pair.columns()):
-            x, z = pair.ends(Bin(j))
+            x, z = pair.ends(NonNegative(j, "ChiSquared"))
             both = x + z
             total = total + (x - z) ** 2 / (both + less(both, EMPTY))
         return exp(-self.gamma * total)
@@ -51,20 +48,3 @@ class ChiSquared(Kernel):
             controls_convergence=False,
             is_normalised=True,
         )
-
-
-@dataclass(frozen=True)
-class Bin:
-    """The function that reads one column and rejects negative entries."""
-
-    index: int
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        column = rows[:, self.index]
-        negative = (column < 0).nonzero()
-        if len(negative):
-            row = int(negative[0])
-            raise InputError(
-                f"ChiSquared is defined for inputs >= 0, but row {row}, column {self.index} is {column[row].item():g}."
-            )
-        return column
