@@ -20,6 +20,7 @@ from mercer import (
     NystromFeatures,
     RandomFourierFeatures,
     TaylorFeatures,
+    load,
 )
 from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Kernel, Laplace, Matern, Polynomial, RationalQuadratic, resolve
@@ -219,3 +220,20 @@ def test_a_float32_matrix_with_a_negative_eigenvalue_is_still_refused() -> None:
     K[0, 0] = -1e-3
     with pytest.raises(NotPositiveDefiniteError):
         KernelClassifier("precomputed").fit(K, np.arange(30) % 2)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"alpha": 1.0}, {"alpha": 1.0, "solver": "pcg"}, {"alpha": "loo"}, {"n_landmarks": 10}]
+)
+def test_a_row_without_weight_where_the_kernel_overflows_is_named_where_it_is_predicted(
+    settings: Any, tmp_path: Any
+) -> None:
+    idle = np.ones(40)
+    idle[[7, 30]] = 0.0
+    model = KernelRidge(STEEP, **settings).fit(FAR, y, sample_weight=idle)
+    with pytest.raises(InputError, match=r"overflow float64 at 2 of 40 rows of X \(first: row 7\)"):
+        _ = model.loo_predictions_
+    model.report()
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert str(again.report()).splitlines()[:3] == str(model.report()).splitlines()[:3]

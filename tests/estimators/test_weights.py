@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from mercer import KernelRidge
+from mercer import KernelClassifier, KernelRegressor, KernelRidge, RFMClassifier, RFMRegressor
 from mercer.kernels import Gaussian, Laplace
 
 
@@ -60,6 +61,52 @@ def test_a_weight_of_zero_removes_the_row(data):
     removed = KernelRidge("laplace", alpha="loo").fit(X[kept], y[kept], sample_weight=weights[kept])
     np.testing.assert_allclose(with_zeros.predict(X_test), removed.predict(X_test), atol=1e-8)
     np.testing.assert_array_equal(with_zeros.dual_coef_[~kept], 0.0)
+
+
+FITS = {
+    "ridge": KernelRidge("gaussian"),
+    "landmarks": KernelRidge("gaussian", n_landmarks=20, landmarks="uniform"),
+    "features": KernelRidge("gaussian", n_features=20),
+    "descent": KernelRidge("gaussian", solver="gd"),
+    "tuned": KernelRidge("gaussian", tune=True),
+    **{loss: KernelClassifier("gaussian", loss=loss) for loss in ("logistic", "hinge", "squared_hinge", "squared")},
+    "classes on landmarks": KernelClassifier("gaussian", n_landmarks=20, landmarks="uniform"),
+    "classes, given alpha": KernelClassifier("gaussian", alpha=1.0, class_weight="balanced"),
+    **{f"{loss} of numbers": KernelRegressor("gaussian", loss=loss) for loss in ("huber", "epsilon_insensitive")},
+    "quantiles": KernelRegressor("gaussian", loss="quantile", quantiles=[0.1, 0.9]),
+    "machine": RFMRegressor(),
+    "machine of classes": RFMClassifier(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", FITS)
+def test_whatever_a_model_says_is_the_same_without_the_rows_that_have_no_weight(data, name):
+    X, y, weights, _, X_test = data
+    kept = weights > 0
+    classes = name in ("logistic", "hinge", "squared_hinge", "squared") or "classes" in name
+    target = np.digitize(y, [0.0, 1.0]) if classes else y
+    spoiled = np.where(kept[:, None], X, 1e3 * X), np.where(kept, target, 0 if classes else 1e3)
+    with_zeros = clone(FITS[name]).fit(*spoiled, sample_weight=weights)
+    removed = clone(FITS[name]).fit(X[kept], target[kept], sample_weight=weights[kept])
+    for method in ("predict", "predict_proba", "predict_interval"):
+        if hasattr(removed, method) and (method != "predict_interval" or _keeps_rows(removed)):
+            found, wanted = (np.asarray(getattr(model, method)(X_test)) for model in (with_zeros, removed))
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=method)
+    found, wanted = (_judged(model) for model in (with_zeros, removed))
+    assert found == wanted
+
+
+def _keeps_rows(model):
+    return getattr(model, "n_landmarks", None) is None and getattr(model, "n_features", None) is None
+
+
+def _judged(model):
+    """What a report says of rows left out, without counts of rows."""
+    lines = str(model.report()).splitlines()
+    return [
+        line.split(" by ")[0] for line in lines if line.strip().startswith(("R2", "accuracy", "log loss", "pinball"))
+    ]
 
 
 def test_multiplying_weights_and_alpha_by_one_number_changes_nothing(data):

@@ -35,8 +35,8 @@ def left_out_predictions(fit: LossFit) -> LeftOutPredictions:
     sample = fit.sample
     if sample is None:
         raise InputError(
-            "The model (solver='nystrom') stores neither its training rows nor leave-one-out errors: fit it with "
-            "alpha='auto', or pass new rows, predict_interval(X, calibrate=(X_new, y_new))."
+            "The model (solver='nystrom') does not store its training rows: pass rows that it was not fitted to, "
+            "predict_interval(X, calibrate=(X_new, y_new))."
         )
     if fit.order is not None:
         places, values = forecast(_refit(fit), sample, fit.order)

@@ -33,9 +33,8 @@ def _found(fit: RidgeFit) -> LeftOutPredictions:
     sample = fit.sample
     if sample is None:
         raise InputError(
-            f"The model (solver={fit.report.solver!r}) stores neither its training rows nor leave-one-out errors: "
-            f"fit it "
-            "with alpha='loo', or pass new rows, predict_interval(X, calibrate=(X_new, y_new))."
+            f"The model (solver={fit.report.solver!r}) does not store its training rows: pass rows that it was not "
+            "fitted to, predict_interval(X, calibrate=(X_new, y_new))."
         )
     if fit.order is not None:
         places, values = forecast(_refit(fit), sample, fit.order)

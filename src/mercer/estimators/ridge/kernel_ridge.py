@@ -371,7 +371,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         check_is_fitted(self)
         self._fit = with_left_out(self._fit)
         assert self._fit.loo is not None
-        return self._fit.seen.given_back(self._fit.loo)
+        return self._fit.seen.given_back(checked_values(self._fit.loo, "Leave-one-out predictions"))
 
     def label_weights(self, X: Rows) -> Any:
         r"""The weights of the training labels in each prediction, of shape (m, n); (m, n, t) with one alpha per target.

@@ -51,6 +51,11 @@ def _rows(fit: RidgeFit) -> Points | None:
     return None if fit.sample is None else fit.sample.rows
 
 
+def _finite_loo(fit: RidgeFit) -> Tensor | None:
+    """Leave-one-out predictions, where none overflows at a row without weight."""
+    return None if fit.loo is None or not bool(fit.loo.isfinite().all()) else fit.loo
+
+
 FIELDS: Fields = {
     "seen": SEEN,
     "columns": Field(
@@ -74,7 +79,7 @@ FIELDS: Fields = {
     "coef": Array("f t", at="function.coef"),
     "intercept": Array("t"),
     **DATA,
-    "loo": Array("n t", may_lack=True),
+    "loo": Array("n t", at=_finite_loo, may_lack=True),
     "order": ORDER,
 }
 
@@ -88,8 +93,6 @@ def _restored(model: KernelRidge, found: Any) -> RidgeFit:
     if basis.size != len(found.coef):
         raise ModelFileError(f"array 'coef' has {len(found.coef)} rows, expected {basis.size}")
     sample = sample_of(found, kept=traits.keeps_rows and found.rows is not None)
-    if path is not None and not path.rows and found.loo is None and sample is not None and not traits.stops_early:
-        raise ModelFileError("array 'loo' is missing")
     settings, alpha = RidgeSettings.of(model.get_params(deep=False)), _alpha(found)
     place = place_of(settings, solver, seen, settings.memory_budget)
     plan = RidgePlan(settings, kernel, alpha, solver, found.report.reason, place, seen.n_rows)
