@@ -133,14 +133,10 @@ def compare(found: np.ndarray, expected: reference.Prediction, spread: float, sh
     if not expected.usable(spread):
         return False
     error = np.abs(found - expected.values)
-    allowed = share * spread + expected.uncertainty + SMALLEST
+    allowed = share * spread + expected.uncertainty
     if (error > allowed).any():
         raise Finding(f"{what} is off by {error.max():.1e}, y spreads over {spread:.1e}, allowed {allowed.max():.1e}")
     return True
-
-
-SMALLEST = 1e-37
-"""Predictions have the type of the rows: float32 holds no smaller numbers."""
 
 
 def judge_ridge(model: Any, sample: Sample) -> str:

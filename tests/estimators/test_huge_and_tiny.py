@@ -65,6 +65,18 @@ def test_rows_where_the_kernel_overflows_are_named(name: str) -> None:
         evaluate(FAR)
 
 
+@pytest.mark.parametrize("size", [1e-100, 1e100])
+@pytest.mark.parametrize("name", ["array", "tensor", "source"])
+def test_targets_that_predictions_in_the_type_of_x_cannot_hold_are_refused(name: str, size: float) -> None:
+    single = X.astype(np.float32)
+    given = {"array": (single, size * y), "tensor": (torch.from_numpy(single), torch.from_numpy(size * y))}
+    with pytest.raises(InputError, match="X is float32"):
+        KernelRidge("gaussian").fit(*given.get(name, [ArrayRows(single, size * y)]))
+    for small in (1e-37, 1e37):
+        predicted = KernelRidge("gaussian", alpha=1e-3).fit(single, small * y).predict(single)
+        np.testing.assert_allclose(predicted / small, y, atol=0.5)
+
+
 def test_rows_of_a_source_are_counted_from_its_beginning() -> None:
     late = X.copy()
     late[33] *= 1e60

@@ -43,6 +43,7 @@ def checked_sample(
         targets = _numpy_targets(y)
         if len(targets) != len(rows):
             raise InputError(f"Found inconsistent numbers of samples: X has {len(rows)} rows but y has {len(targets)}.")
+    _check_size(targets, rows)
     weights = _weights(sample_weight, len(rows))
     columns = targets.unsqueeze(1) if targets.ndim == 1 else targets
     square = kernel.domain == "matrix"
@@ -80,7 +81,9 @@ def sampled(source: RowSource, count: int, seed: int, engine: Engine | None = No
     """Some rows of a source, to choose landmarks and parameters from."""
     X, targets, weights = sample_with(engine, source, count, torch.Generator().manual_seed(seed))
     assert targets is not None
-    return Sample(Points(X, source.names), targets, weights, source.one_target)
+    rows = Points(X, source.names)
+    _check_size(targets, rows)
+    return Sample(rows, targets, weights, source.one_target)
 
 
 def remember_features(estimator: BaseEstimator, source: RowSource) -> None:
@@ -228,6 +231,18 @@ def _numpy_targets(y: Targets) -> Tensor:
     targets = torch.from_numpy(np.array(array))
     check_finite(targets, "y")
     return targets
+
+
+def _check_size(targets: Tensor, rows: Points) -> None:
+    """Raise an error where predictions, which have the type of X, could not hold numbers like the targets."""
+    if not rows.is_tensor or rows.values.dtype != torch.float32 or not targets.numel():
+        return
+    size, limits = float(targets.abs().max()), torch.finfo(torch.float32)
+    if size > limits.max or 0 < size < limits.tiny:
+        raise InputError(
+            f"y has values up to {size:.2g} but X is float32, which holds numbers from {limits.tiny:.1g} to "
+            f"{limits.max:.1g}, and predictions have the type of X. Pass X as float64, or divide y by its spread."
+        )
 
 
 def _weights(sample_weight: Weights, n_rows: int) -> Tensor | None:
