@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from mercer import GaussianProcessRegressor
+from mercer.core.errors import NotPositiveDefiniteError
 from mercer.kernels import Constant, FeatureMap, Gaussian, Linear, Matern, Periodic, Polynomial, Subspace
+from mercer.processes.joint import joint_samples
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-2, 2, size=(12, 2))
@@ -112,3 +114,19 @@ def test_samples_of_a_process_known_for_certain_are_its_mean():
     fitted = model(Constant(1.0), noise=0.0)
     fitted.fit(X[:1], y[:1])
     np.testing.assert_allclose(fitted.sample_y(NEW, 3, latent=True), y[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), Polynomial(3), Linear() + Gaussian(1.0)], ids=repr)
+@pytest.mark.parametrize("noise", [0.0, 1e-10])
+def test_samples_of_a_process_that_is_known_to_rounding_are_near_its_mean(kernel, noise):
+    rows = np.linspace(-3, 3, 30)[:, None]
+    new = np.linspace(-3, 3, 200)[:, None]
+    fitted = model(kernel, noise).fit(rows, rows[:, 0] ** 2)
+    mean = fitted.predict(new)
+    assert np.abs(fitted.sample_y(new, 3, latent=True) - mean[:, None]).max() < 1e-2 * np.abs(mean).max()
+
+
+def test_a_covariance_with_negative_eigenvalues_beyond_rounding_is_refused():
+    cov = torch.tensor([[1.0, 2.0], [2.0, 1.0]]).double()
+    with pytest.raises(NotPositiveDefiniteError):
+        joint_samples(torch.zeros(2, 1).double(), cov, 3, 0, cov.diagonal())

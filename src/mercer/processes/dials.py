@@ -33,6 +33,9 @@ ERRORS, FEWEST_ROWS = 4.0, 20
 ROUNDING = 1e-9
 """What rounding may add to a count of rows."""
 
+NEGATIVE_VARIANCE = 1e-10
+"""How negative, of the prior variance and for each row, an eigenvalue of a posterior covariance is by rounding."""
+
 # choose_mean
 
 ROWS = 1000

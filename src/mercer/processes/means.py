@@ -185,7 +185,9 @@ class Centring:
         largest = float(R.detach().abs().max())
         if not largest <= LARGEST:
             what = "y" if offset is None else "y less mean="
-            raise InputError(f"The largest value of {what} is {largest:.0e}, whose square overflows: rescale it.")
+            raise InputError(
+                f"The largest value of {what} is {largest:.0e}, whose square float64 cannot hold: rescale it."
+            )
         return cls(mean, R, H)
 
     @property

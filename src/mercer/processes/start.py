@@ -60,7 +60,9 @@ def need_squares(size: np.ndarray, name: str) -> None:
     bad = np.flatnonzero((size > LARGEST) | ((size > 0) & (size < 1.0 / LARGEST)))
     if len(bad):
         where = f"column {bad[0]} of {name}" if len(size) > 1 else name
-        raise InputError(f"The largest value of {where} is {size[bad[0]]:.0e}, whose square overflows: rescale it.")
+        raise InputError(
+            f"The largest value of {where} is {size[bad[0]]:.0e}, whose square float64 cannot hold: rescale it."
+        )
 
 
 def start_kernel(

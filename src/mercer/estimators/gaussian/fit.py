@@ -110,9 +110,10 @@ class ProcessFit:
         """Covariances, (m, m) or (m, m, t)."""
         return self.scaled(self._covariance(rows, latent, noise).unsqueeze(-1), 2)
 
-    def for_samples(self, rows: Points, *, latent: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean (m, t) and covariance (m, m) of the targets before they are multiplied by their scale, and that."""
-        return self.posterior.mean(rows), self._covariance(rows, latent), self.plan.target_scale
+    def for_samples(self, rows: Points, *, latent: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Mean (m, t), covariance (m, m) and prior variances (m,) of the targets over their scale, and that."""
+        prior = self.posterior.prior_variance(rows)
+        return self.posterior.mean(rows), self._covariance(rows, latent), prior, self.plan.target_scale
 
     def scaled(self, values: Tensor, power: int = 1) -> Tensor:
         """Values (..., t) in the units of the targets; (...) for one target."""

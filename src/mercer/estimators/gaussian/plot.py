@@ -86,8 +86,8 @@ def _curve(fit: ProcessFit, X: np.ndarray, y: np.ndarray, ax: Axes | None, n_sam
     names, samples = fit.posterior.data.X.names, None
     rows = Points(torch.from_numpy(grid), names)
     if n_samples > 0:
-        mean, covariance, _ = fit.for_samples(rows, latent=True)
-        samples = joint_samples(mean, covariance, n_samples, fit.plan.settings.seed)[:, 0].T.cpu().numpy()
+        mean, covariance, prior, _ = fit.for_samples(rows, latent=True)
+        samples = joint_samples(mean, covariance, n_samples, fit.plan.settings.seed, prior)[:, 0].T.cpu().numpy()
     band = (values.cpu().numpy() for values in fit.mean_and_std(rows, latent=False))
     feature = "x" if names is None else str(names[0])
     return process_1d(shown, y.reshape(-1), grid, *band, samples=samples, feature=feature, ax=ax)

@@ -41,13 +41,15 @@ def prior_for(settings: ProcessSettings, rows: Points) -> Prior:
     return Prior(kernel, noise, FittedMean(mean, torch.empty(0, 1)))
 
 
-def prior_for_samples(settings: ProcessSettings, rows: Points, *, latent: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean (m, 1) and covariance (m, m), and the scale of the targets, which is one."""
+def prior_for_samples(
+    settings: ProcessSettings, rows: Points, *, latent: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Mean (m, 1), covariance (m, m) and its diagonal, and the scale of the targets, which is one."""
     prior = prior_for(settings, rows)
     covariance = prior.kernel.on(DensePair(rows)).to(torch.float64)
     if not latent:
         covariance.diagonal().add_(prior.noise)
-    return prior.mean(rows), covariance, torch.ones(1)
+    return prior.mean(rows), covariance, covariance.diagonal(), torch.ones(1)
 
 
 def prior_functions(settings: ProcessSettings, n: int, seed: int) -> Callable[[Points], Tensor]:

@@ -362,12 +362,12 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         seed = as_seed(self.random_state if random_state is None else random_state)
         if hasattr(self, "kernel_"):
             rows, one_target = checked_rows(self, self.kernel_, X), self._fit.seen.one_target
-            mean, covariance, scale = self._fit.for_samples(rows, latent=latent)
+            mean, covariance, prior, scale = self._fit.for_samples(rows, latent=latent)
         else:
             settings = ProcessSettings.of(self.get_params(deep=False))
             rows, one_target = settings.bare_kernel.points(X), True
-            mean, covariance, scale = prior_for_samples(settings, rows, latent=latent)
-        values = joint_samples(mean, covariance, int(n_samples), seed) * scale.to(mean).unsqueeze(-1)
+            mean, covariance, prior, scale = prior_for_samples(settings, rows, latent=latent)
+        values = joint_samples(mean, covariance, int(n_samples), seed, prior) * scale.to(mean).unsqueeze(-1)
         return _given_back(values.squeeze(1) if one_target else values, rows, X)
 
     def sample_functions(self, n: int = 1, random_state: Seed = None) -> Functions:
