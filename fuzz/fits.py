@@ -483,7 +483,7 @@ def random_trial(seed: int, number: int) -> Trial:
     )
 
 
-AFTER = ("overflow", "is defined for inputs", "memory budget")
+AFTER = ("overflow", "is defined for inputs", "memory budget", "does not fit a model file")
 """What a fitted model may refuse: new rows out of its reach, and what does not fit the budget."""
 
 
