@@ -249,3 +249,11 @@ def test_a_row_without_weight_where_the_kernel_overflows_is_named_where_it_is_pr
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert str(again.report()).splitlines()[:3] == str(model.report()).splitlines()[:3]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("weight", [1.0, 1e150])
+def test_a_classifier_reports_where_curvature_is_lost_in_rounding(weight: float) -> None:
+    rows, classes = RNG.normal(size=(40, 1)) + 1e6, np.arange(40) % 10
+    model = KernelClassifier("poly").fit(rows, classes, sample_weight=np.full(40, weight))
+    assert "accuracy" in str(model.report())

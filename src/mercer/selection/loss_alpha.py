@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.data.equal import Kinds, mixed_keys
 from mercer.losses import Multinomial, PiecewiseLinear
 from mercer.selection.alpha import AlphaPath, best_alpha
@@ -72,7 +73,10 @@ def left_out(
     """
     if how == "auto":
         smooth = not isinstance(objective.loss, PiecewiseLinear) and objective.loss.convex
-        how = "loo" if smooth and _is_cheap(span, objective) else "folds"
+        if smooth and _is_cheap(span, objective):
+            with contextlib.suppress(NotPositiveDefiniteError):  # curvature that is lost in rounding
+                return LeftOut(approximate_loo(span, objective, found), "loo")
+        how = "folds"
     if how == "folds":
         return LeftOut(cross_validated(span, objective, found, folds(), options), "folds")
     if not _has_influences(span, objective):
