@@ -165,6 +165,27 @@ def test_tiny_length_scales_give_the_identity(kernel: Kernel, columns: int) -> N
     np.testing.assert_allclose(fitted.predict(X[:, :columns]), y.mean() + (y - y.mean()) / 2)
 
 
+@pytest.mark.parametrize("scale", [1e-36, 1e-39, 1e-50, 1e-160, 1e-300])
+@pytest.mark.parametrize("size", [1.0, 1e10, 1e100])
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_length_scales_too_small_for_the_rows_give_the_identity_or_an_error(
+    scale: float, size: float, columns: int, dtype: Any
+) -> None:
+    rows = (size * X[:10, :columns]).astype(dtype)
+    if not np.isfinite(rows).all():
+        return
+    for kernel in (Gaussian(scale), Matern(1.5, scale), Laplace(scale, metric="l1"), Laplace((scale,) * columns, "l1")):
+        for matrix in (lambda kernel=kernel: kernel(rows), lambda kernel=kernel: gram(kernel, rows).dense()):
+            try:
+                found, said = matrix(), ""
+            except InputError as error:
+                found, said = np.eye(10), str(error)
+            assert np.array_equal(found, np.eye(10))
+            assert not said or "a larger one" in said
+
+
 @pytest.mark.parametrize("alpha", [5e-324, 1e-310, -1.0, float("inf")])
 def test_alphas_that_are_no_numbers_to_divide_by_are_refused(alpha: float) -> None:
     for model in (

@@ -143,7 +143,8 @@ class DensePair(Pair):
 
         found = around(z.detach().mean(0, dtype=torch.float64).to(z.dtype))
         if any(_far_out(rows) for rows in (found[:1] if z is x else found)):
-            return around(z.detach().median(0).values)  # a row far out must not move the centre of the others
+            found = around(z.detach().median(0).values)  # a row far out must not move the centre of the others
+            check_scaled(all(bool(rows.detach().isfinite().all()) for rows in found), length_scale, x.dtype)
         return found
 
     def _zero_where_same(self, s: Tensor) -> Tensor:
@@ -266,6 +267,16 @@ def as_scale(length_scale: LengthScale, x: Tensor, name: str = "length_scale") -
     return scale
 
 
+def check_scaled(finite: bool, length_scale: LengthScale, dtype: torch.dtype) -> None:
+    """Raise an error where rows divided by the length scale are not finite."""
+    if not finite:
+        name = str(dtype).removeprefix("torch.")
+        other = "pass X as float64, or give" if dtype == torch.float32 else "give"
+        raise InputError(
+            f"X / length_scale overflows {name} with length_scale={length_scale!r:.60}: {other} a larger one."
+        )
+
+
 def row_values(function: Callable[[Tensor], Any], points: Points) -> Tensor:
     """function(rows) as a vector, or an error that names the function."""
     x = vectors(points)
@@ -307,7 +318,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 def _far_out(rows: Tensor) -> bool:
     """Whether a row is so far from the centre that digits of the others may be lost."""
-    return bool((rows.detach().square().sum(1) > MEND_RADIUS).any())
+    return not bool((rows.detach().square().sum(1) <= MEND_RADIUS).all())
 
 
 def _like(points: Points) -> Tensor:

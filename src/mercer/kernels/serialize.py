@@ -47,6 +47,7 @@ def check_at(kernel: Kernel, points: Points) -> None:
     Traceback (most recent call last):
     mercer.core.errors.ModelFileError: The kernel in the model file does not fit its points: ...
     """
+    points = points.double()
     ready, some = kernel.domain == "matrix", points.take(slice(0, 2))
     try:
         pairs: list[Any] = [DiagonalPair(points)] if ready else [DiagonalPair(some), DensePair(some)]

@@ -21,7 +21,7 @@ from mercer.formula.plans import Plan
 from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.dials import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM
 from mercer.kernels.distances import l1_distances
-from mercer.kernels.pair import as_scale, row_values, vectors
+from mercer.kernels.pair import as_scale, check_scaled, row_values, vectors
 from mercer.operators.dials import CHUNK_CELLS, FEW_NUMBERS, FIRST_ROWS, PAIRS_BYTES
 
 _one_at_a_time = RLock()
@@ -155,7 +155,11 @@ class L1Distance(TileInput):
 
     def left(self, points: Points, place: Place) -> Tensor:
         rows = self.rows(points, place)
-        return rows if self.column_scale is None else rows / self.column_scale
+        if self.column_scale is None:
+            return rows
+        scaled = rows / self.column_scale
+        check_scaled(bool(scaled.isfinite().all()), self.statistic.length_scale, scaled.dtype)
+        return scaled
 
     right = left
 
@@ -199,11 +203,13 @@ class SquaredDistance(TileInput):
         self.width = self.n_columns + 2
         largest = max(self._radius(sample) for sample in samples)
         if not largest <= MEND_RADIUS * abs(factor):  # a row far out must not move the centre of the others
-            self.centre = self._median(some)
+            self.centre = self._median(some).to(torch.float64)
             largest = max(self._radius(sample) for sample in samples)
+            check_scaled(largest == largest, statistic.length_scale, torch.float64)
         radius = largest / abs(factor)
         self.note = f"squared distances by matrix product, {dtype_name(dtype)}"
-        if dtype == torch.float32 and radius > FOLD_RADIUS:
+        self.scale_fits = float(torch.as_tensor(self.scale).max()) <= torch.finfo(dtype).max
+        if dtype == torch.float32 and (radius > FOLD_RADIUS or not self.scale_fits):
             self.dtype = torch.float64
             self.note = f"float64 product: R2 = {radius:.4g} > {FOLD_RADIUS:g}"
         self.exact = (exact and nonnegative) or radius > MEND_RADIUS
@@ -363,7 +369,7 @@ def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtyp
     if statistic.kind == "squared_distance":
         flags = {"exact": i in program.exact, "nonnegative": i in plan.nonnegative, "rooted": i in plan.rooted}
         folded = SquaredDistance(statistic, dtype, x, z, factor, **flags)
-        if folded.n_columns == 1 and (folded.exact or folded.dtype != dtype):
+        if folded.n_columns == 1 and folded.scale_fits and (folded.exact or folded.dtype != dtype):
             return LineDistance(statistic, dtype, folded)
         return folded
     if statistic.kind == "squared_sum":
