@@ -486,8 +486,15 @@ def random_trial(seed: int, number: int) -> Trial:
     )
 
 
-AFTER = ("overflow", "is defined for inputs", "memory budget", "does not fit a model file", "at least two rows")
-"""What a fitted model may refuse: new rows out of its reach, and what does not fit the budget."""
+AFTER = (
+    "overflow",
+    "is defined for inputs",
+    "memory budget",
+    "does not fit a model file",
+    "at least two rows",
+    "curvature of the labels",
+)
+"""What a fitted model may refuse: new rows out of its reach, what does not fit the budget, labels beyond rounding."""
 
 
 def fit(family: Family, settings: dict[str, Any], sample: Sample, rng: Rng) -> str:

@@ -72,6 +72,8 @@ def test_targets_that_predictions_in_the_type_of_x_cannot_hold_are_refused(name:
     given = {"array": (single, size * y), "tensor": (torch.from_numpy(single), torch.from_numpy(size * y))}
     with pytest.raises(InputError, match="X is float32"):
         KernelRidge("gaussian").fit(*given.get(name, [ArrayRows(single, size * y)]))
+    with pytest.raises(InputError, match="dtype='float32'"):
+        KernelRidge("gaussian", dtype="float32").fit(X, size * y)
     for small in (1e-37, 1e37):
         predicted = KernelRidge("gaussian", alpha=1e-3).fit(single, small * y).predict(single)
         np.testing.assert_allclose(predicted / small, y, atol=0.5)

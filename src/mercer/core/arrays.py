@@ -79,7 +79,7 @@ def as_points(
     if objects and not _is_table(X, frame):
         return Points(_object_list(X, frame, name), borrowed=True)
     if isinstance(X, Tensor):
-        return Points(_check_matrix(_check_tensor(X, name), name), borrowed=X.dtype in FLOATS)
+        return Points(_check_matrix(checked_tensor(X, name), name), borrowed=X.dtype in FLOATS)
     array = plain_array(X, name) if frame is None else _frame_array(frame, name)
     names = column_names(X) if names is None else tuple(names)
     values = _check_matrix(_tensor_from_numpy(array, name), name, names)
@@ -170,6 +170,7 @@ def _frame(X: Any, name: str) -> nw.DataFrame[Any] | None:
     """X as a narwhals frame when it is a pandas, polars or arrow table."""
     if isinstance(X, np.ndarray | Tensor | list | tuple):
         return None
+    refuse_lazy(X, name)
     labels = list(getattr(X, "column_names", getattr(X, "columns", ())))
     twice = next((c for c in labels if isinstance(c, str) and labels.count(c) > 1), None)
     if twice is not None:
@@ -195,6 +196,24 @@ def _frame_array(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
 
 def _is_number(column: Any) -> bool:
     return bool(column.dtype.is_numeric() or column.dtype == nw.Boolean)
+
+
+def refuse_lazy(X: Any, name: str) -> None:
+    """Raise `InputTypeError` for a table that has not been computed, such as polars' LazyFrame."""
+    if hasattr(X, "collect") and not isinstance(X, type):
+        raise InputTypeError(f"{name} is a {type(X).__name__}, which is not computed yet: pass {name}.collect().")
+
+
+def refuse_tensor(values: Any, name: str) -> None:
+    """Raise `InputTypeError` for a tensor that does not hold its numbers as they are."""
+    if not isinstance(values, Tensor):
+        return
+    if values.layout is not torch.strided:
+        raise InputTypeError(f"{name} is a sparse tensor; mercer needs dense data: pass {name}.to_dense().")
+    if values.is_meta:
+        raise InputTypeError(f"{name} is a tensor on the device 'meta', which has a shape but no numbers.")
+    if values.is_quantized:
+        raise InputTypeError(f"{name} is a quantized tensor: pass {name}.dequantize().")
 
 
 def refuse_masked(values: Any, name: str) -> None:
@@ -250,11 +269,11 @@ def _tensor_from_numpy(array: np.ndarray, name: str) -> Tensor:
     return torch.from_numpy(array)
 
 
-def _check_tensor(X: Tensor, name: str) -> Tensor:
+def checked_tensor(X: Tensor, name: str) -> Tensor:
+    """A dense tensor of real numbers in float32 or float64."""
+    refuse_tensor(X, name)
     if X.is_complex():
         raise InputTypeError(f"{name} is complex ({X.dtype}); kernels here take real numbers.")
-    if X.layout is not torch.strided:
-        raise InputTypeError(f"{name} is a sparse tensor; mercer needs dense data: pass {name}.to_dense().")
     if X.is_floating_point() and X.dtype not in FLOATS:
         raise InputTypeError(f"{name} has dtype {X.dtype}; convert it to float32 or float64 first.")
     return X if X.dtype in FLOATS else X.to(torch.float64)

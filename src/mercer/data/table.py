@@ -11,7 +11,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from torch import Tensor
 
-from mercer.core.arrays import plain_array, refuse_masked
+from mercer.core.arrays import checked_tensor, plain_array, refuse_lazy, refuse_masked
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.texts import as_number
 
@@ -45,7 +45,7 @@ class Table:
         if frame is not None:
             return cls._of_columns({str(column.name): _of_series(column) for column in frame.iter_columns()})
         refuse_masked(X, "X")
-        return cls._of_array(X.detach().cpu().numpy() if isinstance(X, Tensor) else X)
+        return cls._of_array(checked_tensor(X, "X").detach().cpu().numpy() if isinstance(X, Tensor) else X)
 
     @classmethod
     def _of_columns(cls, columns: dict[str, Column]) -> Table:
@@ -165,6 +165,7 @@ def _is_gap(value: Any) -> bool:
 
 
 def _frame(X: Any) -> nw.DataFrame[Any] | None:
+    refuse_lazy(X, "X")
     labels = list(map(str, getattr(X, "column_names", getattr(X, "columns", ()))))
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:

@@ -101,7 +101,7 @@ def at_falling_edge(errors: np.ndarray, constant: float) -> str | None:
         return None
     least = int(np.argmin(errors))
     for end, next_, word in ((0, 1, "smallest"), (len(errors) - 1, len(errors) - 2, "largest")):
-        if least == end and errors[next_] - errors[end] > FALLING * constant:
+        if least == end and np.isfinite(errors[end]) and errors[next_] - errors[end] > FALLING * constant:
             more = word.replace("est", "er")
             return f"alpha is the {word} of its path and the error still falls there: give {more} ones with alphas="
     return None

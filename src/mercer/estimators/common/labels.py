@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 from torch import Tensor
 
-from mercer.core.arrays import check_finite
+from mercer.core.arrays import check_finite, refuse_tensor
 from mercer.core.errors import InputError
 from mercer.data.given import ClassWeight, Targets
 from mercer.data.sample import Sample
@@ -27,6 +27,7 @@ def encoded(y: Targets | None) -> tuple[np.ndarray, np.ndarray]:
     if y is None:
         raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
     if isinstance(y, Tensor):
+        refuse_tensor(y, "y")
         if y.requires_grad:
             raise InputError("y requires grad, but fitting is not differentiable: pass y.detach().")
         y = y.detach().cpu().numpy()

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite, refuse_masked
+from mercer.core.arrays import Points, as_points, check_finite, refuse_masked, refuse_tensor
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.engines import Engine, sample_with
 from mercer.data.given import Rows, Targets, Weights
@@ -43,8 +43,8 @@ def checked_sample(
         targets = _numpy_targets(y)
         if len(targets) != len(rows):
             raise InputError(f"Found inconsistent numbers of samples: X has {len(rows)} rows but y has {len(targets)}.")
-    _check_size(targets, rows)
-    weights = _weights(sample_weight, len(rows))
+    _check_size(targets, rows, getattr(estimator, "dtype", None) == "float32")
+    weights = checked_weights(sample_weight, len(rows))
     columns = targets.unsqueeze(1) if targets.ndim == 1 else targets
     square = kernel.domain == "matrix"
     return Sample(rows, columns, weights, targets.ndim == 1, torch_in=isinstance(X, Tensor), square=square)
@@ -233,19 +233,22 @@ def _numpy_targets(y: Targets) -> Tensor:
     return targets
 
 
-def _check_size(targets: Tensor, rows: Points) -> None:
-    """Raise an error where predictions, which have the type of X, could not hold numbers like the targets."""
-    if not rows.is_tensor or rows.values.dtype != torch.float32 or not targets.numel():
+def _check_size(targets: Tensor, rows: Points, single: bool = False) -> None:
+    """Raise an error where predictions, made in float32 or with rows of that type, could not be like the targets."""
+    given = rows.is_tensor and rows.values.dtype == torch.float32
+    if not (given or single) or not targets.numel():
         return
     size, limits = float(targets.abs().max()), torch.finfo(torch.float32)
     if size > limits.max or 0 < size < limits.tiny:
+        where, other = ("X is float32", "Pass X as float64") if given else ("dtype='float32'", "Take dtype='float64'")
         raise InputError(
-            f"y has values up to {size:.2g} but X is float32, which holds numbers from {limits.tiny:.1g} to "
-            f"{limits.max:.1g}, and predictions have the type of X. Pass X as float64, or divide y by its spread."
+            f"y has values up to {size:.2g} but {where}, with numbers from {limits.tiny:.1g} to {limits.max:.1g} "
+            f"only, and so do predictions. {other}, or divide y by its spread."
         )
 
 
-def _weights(sample_weight: Weights, n_rows: int) -> Tensor | None:
+def checked_weights(sample_weight: Weights, n_rows: int) -> Tensor | None:
+    """Weights of rows in float64; None for equal ones."""
     if sample_weight is None:
         return None
     _reject_gradients(sample_weight, "sample_weight")
@@ -253,15 +256,22 @@ def _weights(sample_weight: Weights, n_rows: int) -> Tensor | None:
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
     try:
-        weights = _check_sample_weight(
-            sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True, copy=True
-        )
+        with np.errstate(over="ignore"):
+            weights = _check_sample_weight(
+                sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True, copy=True
+            )
+            total = weights.sum()
     except (ValueError, TypeError) as error:
         kind = InputTypeError if isinstance(error, TypeError) else InputError
         raise kind(f"sample_weight: {str(error).split(chr(10))[0]}") from None
+    if not np.isfinite(total):
+        raise InputError(
+            f"sample_weight has values up to {weights.max():.2g}, whose sum overflows: divide them by that."
+        )
     return None if bool((weights == 1.0).all()) else torch.from_numpy(weights)
 
 
 def _reject_gradients(values: Any, name: str) -> None:
+    refuse_tensor(values, name)
     if isinstance(values, Tensor) and values.requires_grad:
         raise InputTypeError(f"{name} requires grad, but fitting is not differentiable: pass {name}.detach().")

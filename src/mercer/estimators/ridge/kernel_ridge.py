@@ -346,7 +346,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         rows, fit = checked_rows(self, self.kernel_, X), self._fit
         if calibrate is not None:
             X_out, y_out = calibrate
-            targets = torch.as_tensor(np.asarray(on_host(y_out), dtype=np.float64))
+            targets = torch.from_numpy(np.array(on_host(y_out), dtype=np.float64))
             fit = replace(fit, left_out=held_out(fit, checked_rows(self, self.kernel_, X_out), targets))
         elif method == "residuals":
             fit = self._fit = with_left_out_predictions(fit)

@@ -13,7 +13,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
-    _check_sample_weight,
     check_is_fitted,
 )
 from torch import Tensor
@@ -27,6 +26,7 @@ from mercer.data.rows import DaskTables, EncodedRows, RowSource, is_dask, sample
 from mercer.data.table import Table
 from mercer.estimators.common.available import Method, available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.samples import checked_weights
 from mercer.estimators.common.spread import predicted_later
 from mercer.estimators.dials import FEWEST_SAMPLED, MAX_LEVELS, RARE
 from mercer.estimators.ridge import KernelRidge
@@ -253,12 +253,10 @@ class TabularEstimator(BaseEstimator):
             what = "sample(s)" if table.columns else "feature(s)"
             shape = f"({len(table)}, {len(table.columns)})"
             raise InputError(f"X is empty: 0 {what} (shape={shape}) while a minimum of 1 is required.")
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, np.empty((len(table), 1)), ensure_non_negative=True)
-            table_seen, weights_seen = table.take(weights > 0), weights[weights > 0]
-        else:
-            table_seen, weights_seen = table, None
+        checked = checked_weights(sample_weight, len(table))
+        weights = None if checked is None else checked.numpy()
+        seen: Any = slice(None) if weights is None else weights > 0
+        table_seen, weights_seen = table.take(seen), None if weights is None else weights[seen]
         self._remember(X, table)
         encoder = TableEncoder.looking_at(table_seen, weights_seen, self.columns, self.max_levels, self.rare)
         points = as_points(encoder.encode(table), names=encoder.columns)
