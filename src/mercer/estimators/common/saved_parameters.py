@@ -35,7 +35,6 @@ from mercer.losses import Loss
 from mercer.processes.priors import PRIORS
 from mercer.solvers import registry as solvers
 from mercer.solvers.landmarks import HOW
-from mercer.solvers.registry import RIDGE_SOLVERS
 
 PLACE = ("client", "checkpoint", "device", "memory_budget", "verbose")
 """Parameters of where and how a fit runs, not of what it finds: they stay on the machine where they were given.
@@ -126,7 +125,7 @@ def plain_param(name: str, value: object) -> Any:
         return to_dict(value)
     if isinstance(value, Loss):
         return losses.to_dict(value)
-    if type(value) in RIDGE_SOLVERS.values():
+    if solvers.is_solver(value):
         return solvers.to_dict(value)
     if isinstance(value, np.ndarray | np.generic | Tensor):
         return value.tolist()

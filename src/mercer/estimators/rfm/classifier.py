@@ -22,6 +22,7 @@ from mercer.estimators.rfm.fit import RFMFit, codes_of, fit_rows
 from mercer.estimators.rfm.settings import RFMSettings
 from mercer.files.persistence import register
 from mercer.kernels.names import KernelLike
+from mercer.solvers.registry import SolverLike
 
 
 @register
@@ -73,7 +74,7 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
         n_folds: int = 5,
         n_learn: int = 4000,
         class_weight: ClassWeight = None,
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         n_landmarks: int | None = None,
         landmarks: Landmarks = "uniform",
         device: Device = "auto",
