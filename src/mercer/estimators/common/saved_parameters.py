@@ -100,8 +100,8 @@ def checked_params(estimator: Any) -> dict[str, Any]:
     return params
 
 
-def read_params(cls: Any, params: dict[str, Any]) -> Any:
-    """An unfitted estimator with the parameters that `checked_params` gave."""
+def read_params(cls: Any, params: dict[str, Any], points: Any = "uniform") -> Any:
+    """An unfitted estimator with the parameters that `checked_params` gave; `points` are the landmarks of the file."""
     placed = [name for name in PLACE if name in params]
     if placed:
         raise ModelFileError(
@@ -111,7 +111,7 @@ def read_params(cls: Any, params: dict[str, Any]) -> Any:
     kinds = {name: KINDS.get(name, PLAIN) for name in cls._get_param_names() if name not in PLACE}
     found = Table(kinds, may_lack=kinds).read(params, "params")
     if found.get("landmarks") == GIVEN:
-        found["landmarks"] = "uniform"
+        found["landmarks"] = points
     model = cls(**found)
     check_parameters(model, cls.own_rules)
     return model

@@ -137,6 +137,6 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
         like = torch.empty(0) if self._fit.seen.torch_in else None
         return restore(values, like)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """With what the report says of rows that the file does not have."""
         return self.saved.state(self, replace(self._fit, told=account_of(self._fit, self._names())))

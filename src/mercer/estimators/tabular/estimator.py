@@ -347,12 +347,16 @@ class TabularEstimator(BaseEstimator):
         tags.array_api_support = False
         return tags
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain data and arrays, from which `from_state` makes an equal object."""
         return tabular_state(self)
 
     @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        return tabular_from_state(cls, meta, arrays)
+    def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        """The object that `to_state` described."""
+        model, fitted = tabular_from_state(cls, meta, arrays)
+        vars(model).update(fitted)
+        return model
 
 
 def _given(sample_weight: Weights) -> dict[str, Any]:
