@@ -151,6 +151,11 @@ def principal_subspace(
     With ``solver="auto"`` the directions of a kernel with fewer features than rows are those of its features.
 
     References: Schölkopf, Smola and Müller, *Nonlinear component analysis as a kernel eigenvalue problem*, 1998.
+
+    >>> from mercer.kernels import Gaussian
+    >>> found = principal_subspace(Gaussian(), Points(torch.tensor([[0.0], [1.0], [2.0]]).double()), 1)
+    >>> found.coordinates.shape
+    torch.Size([3, 1])
     """
     started = time.perf_counter()
     n = len(X)

@@ -35,7 +35,22 @@ PLACE = ("memory_budget",)
 
 
 def register(name: str, among: Solvers = RIDGE_SOLVERS) -> Callable[[S], S]:
-    """A class of solvers that is known by a name from now on; its objects clone as themselves."""
+    """A class of solvers that is known by a name from now on; its objects clone as themselves.
+
+    `among` are the solvers of the same kind of problem, by default those of ridge regression.
+
+    >>> from dataclasses import dataclass
+    >>> from mercer.solvers import Cholesky
+    >>> @register("halved")
+    ... @dataclass(frozen=True)
+    ... class Halved:
+    ...     traits = Cholesky.traits
+    ...
+    ...     def solve(self, A, B, alpha):
+    ...         return Cholesky().solve(A, B, alpha / 2)
+    >>> name_of(Halved()), RIDGE_SOLVERS.pop("halved").__name__
+    ('halved', 'Halved')
+    """
 
     def mark(cls: S) -> S:
         among[name] = cls

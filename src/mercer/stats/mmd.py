@@ -52,7 +52,12 @@ def mmd(
         For sources of rows (`mercer.rows`) and Dask collections, which take all but "v" and "u": a Dask client, its
         address or an engine. "features" and "cross" are made where the rows are; the others read both sources side by
         side, and pair rows that are read together, so that these must be in random order.
-    weights_x, weights_y : of the rows, possibly negative, divided by their sum; for "v" and "u".
+    weights_x, weights_y : array-like of shape (n,) or None and array-like of shape (m,) or None
+        Weights of the rows, possibly negative, divided by their sum; for "v" and "u".
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        The seed; None is 0.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     References
     ----------

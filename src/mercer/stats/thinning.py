@@ -119,8 +119,10 @@ class SteinThinning(Thinning):
 
     Attributes
     ----------
-    indices_, weights_ : places of the chosen rows and their equal weights.
-    discrepancy_, discrepancies_ : the KSD of the chosen rows, at the end and after each.
+    indices_, weights_ : array of int and array
+        Places of the chosen rows and their equal weights.
+    discrepancy_, discrepancies_ : float and array
+        The KSD of the chosen rows, at the end and after each.
 
     References
     ----------
@@ -184,10 +186,13 @@ class KernelHerding(Thinning):
         A kernel or a name, whose width is the median distance.
     target : float or None
         Stop at this maximum mean discrepancy from the sample.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Attributes
     ----------
-    indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`; the discrepancy is the MMD to all rows.
+    indices_, weights_, discrepancy_, discrepancies_ : array of int and array and float and array
+        See `SteinThinning`; the discrepancy is the MMD to all rows.
 
     References
     ----------
@@ -235,11 +240,16 @@ class KernelThinning(Thinning):
         Whether to use Compress++; by default from 4,096 rows on.
     target : float or None
         Instead of m, the MMD to reach: sizes are doubled until it is.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        The seed; None is 0.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Attributes
     ----------
-    indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`; the discrepancy is the MMD to all rows, of
-        more than 20,000 rows that to the 1,024 of them (or 4 m) that Compress++ chooses, among which m are found.
+    indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`
+        See `SteinThinning`; the discrepancy is the MMD to all rows, of more than 20,000 rows that to the 1,024 of them
+        (or 4 m) that Compress++ chooses, among which m are found.
 
     References
     ----------

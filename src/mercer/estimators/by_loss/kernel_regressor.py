@@ -280,9 +280,12 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
 
         Parameters
         ----------
-        X : rows to predict.
-        level : the share of new rows inside; for rows like those of the training.
-        calibrate : rows and targets that the model has not seen, (X, y), to take the errors from instead.
+        X : array-like of shape (m, d), data frame, or list of objects
+            Rows to predict.
+        level : float
+            The share of new rows inside; for rows like those of the training.
+        calibrate : tuple or None
+            Rows and targets that the model has not seen, (X, y), to take the errors from instead.
 
         References
         ----------

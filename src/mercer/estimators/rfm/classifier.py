@@ -45,8 +45,10 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
     ----------
     classes_ : array
         The labels, sorted.
-    accuracy_ : the share of rows left out that is right; they were seen by no M and no ridge. NaN for too few rows.
-    agop_, feature_importances_, kernel_, alpha_, n_iter_, solver_report_ : as in `RFMRegressor`.
+    accuracy_ : float
+        The share of rows left out that is right; they were seen by no M and no ridge. NaN for too few rows.
+    agop_, feature_importances_, kernel_, alpha_, n_iter_, solver_report_ : see `RFMRegressor`
+        As in `RFMRegressor`.
 
     References
     ----------

@@ -323,12 +323,16 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
 
         Parameters
         ----------
-        X : rows to predict.
-        level : the share of new rows inside; for rows like those of the training.
-        method : "residuals", or "jackknife+", which takes the spread of the functions fitted without a row into account
-            and factorises the matrix again:
-            quantiles of :math:`f_{-i}(x) \pm |e_i|`, inside for a share of at least :math:`2p - 1` whatever the data.
-        calibrate : rows and targets that the model has not seen, (X, y), to take the errors from instead.
+        X : array-like of shape (m, d), data frame, or list of objects
+            Rows to predict.
+        level : float
+            The share of new rows inside; for rows like those of the training.
+        method : str
+            "residuals", or "jackknife+", which takes the spread of the functions fitted without a row into account and
+            factorises the matrix again: quantiles of :math:`f_{-i}(x) \pm |e_i|`, inside for a share of at least
+            :math:`2p - 1` whatever the data.
+        calibrate : tuple or None
+            Rows and targets that the model has not seen, (X, y), to take the errors from instead.
 
         References
         ----------

@@ -89,10 +89,14 @@ class KernelPCA(MapTransformer):
     ----------
     kernel_ : Kernel
         The kernel with every parameter found.
-    eigenvalues_ : of the centred Gram matrix, in falling order.
-    explained_variance_ratio_ : each eigenvalue as a share of the sum of all.
-    features_ : the map, a `KernelProjection`.
-    components_ : the directions in the kernel's features, where it has few (`Linear`, `Polynomial`).
+    eigenvalues_ : array of shape (q,)
+        Those of the centred Gram matrix, in falling order.
+    explained_variance_ratio_ : array of shape (q,)
+        Each eigenvalue as a share of the sum of all.
+    features_ : KernelProjection
+        The map from rows to coordinates.
+    components_ : array of shape (q, p)
+        The directions in the kernel's features, where it has few (`Linear`, `Polynomial`).
     X_fit_ : array of shape (n, d), or list of objects
         The points of its coefficients: training rows or landmarks.
     solver_report_ : SolverReport

@@ -85,9 +85,12 @@ class MercerDecomposition(FeatureTransformer):
     ----------
     kernel_ : Kernel
         The kernel with every parameter found.
-    eigenvalues_ : the lambda_s, in falling order; those above rounding.
-    trace_ : the sum of all eigenvalues, the mean of k(x_i, x_i).
-    features_ : the map, a `KernelProjection`.
+    eigenvalues_ : array of shape (q,)
+        The lambda_s, in falling order; those above rounding.
+    trace_ : float
+        The sum of all eigenvalues, the mean of k(x_i, x_i).
+    features_ : KernelProjection
+        The map from rows to coordinates.
     solver_report_ : SolverReport
         How the eigenvalues were found.
 
