@@ -243,6 +243,7 @@ class DriftDetector(BaseEstimator):
 
     def _check_parameters(self) -> None:
         check(level=self.level, max_rows=self.max_rows, random_state=self.random_state)
+        check(memory_budget=self.memory_budget)
         check_count(self.n_resamples)
         if self.n_resamples + 1 < 1 / self.level:
             raise InputError(

@@ -6,16 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
 from mercer.core.arrays import restore
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.rules import Rule, is_number
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.stats.characteristic import characteristic_function
 from mercer.stats.gaussian_measures import GaussianMeasure
 from mercer.stats.pair_sums import pair_sums
 from mercer.stats.samples import sample_points, sample_weights
+
+SHRINKAGE = Rule(
+    lambda value: isinstance(value, str) or is_number(value),
+    lambda value: value == "auto" if isinstance(value, str) else 0 <= value <= 1,
+    '"auto" or a number between 0 and 1',
+)
 
 
 class MeanEmbedding:
@@ -147,12 +155,9 @@ class MeanEmbedding:
         """How much of the estimate's squared norm is noise: the variance of the mean beside its squared norm."""
         if self.shrinkage is None:
             return 0.0
-        if isinstance(self.shrinkage, int | float) and not isinstance(self.shrinkage, bool):
-            if not 0 <= self.shrinkage <= 1:
-                raise InputError(f"shrinkage={self.shrinkage!r}: must be between 0 and 1.")
+        SHRINKAGE.check("shrinkage", self.shrinkage, True)
+        if not isinstance(self.shrinkage, str):
             return float(self.shrinkage)
-        if self.shrinkage != "auto":
-            raise InputError(f'shrinkage={self.shrinkage!r}: must be "auto", a number between 0 and 1, or None.')
         sums = pair_sums([kernel], points, weights.unsqueeze(1), dtype=torch.float64)
         squares = float(weights.square().sum())
         if squares >= 1.0:
@@ -163,7 +168,7 @@ class MeanEmbedding:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "kernel_"):
-            raise InputError("This MeanEmbedding is not fitted yet: call fit(X) first.")
+            raise NotFittedError("This MeanEmbedding is not fitted yet: call fit(X) first.")
 
     def _check_alike(self, other: Any) -> None:
         if not isinstance(other, MeanEmbedding):

@@ -8,7 +8,7 @@ from typing import Any
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel, resolve
-from mercer.stats.arguments import check, check_name
+from mercer.stats.arguments import check, check_given, check_name
 from mercer.stats.estimates import ESTIMATES, quadratic, shuffled
 from mercer.stats.families import domain_of, given_kernels
 from mercer.stats.samples import Pooled, sample_weights
@@ -75,6 +75,7 @@ def mmd(
     """
     check_name("estimator", estimator, tuple(ESTIMATORS))
     check(squared=squared)
+    check_given(block_size=block_size, budget=budget)
     weighted = weights_x is not None or weights_y is not None
     if weighted and estimator not in ("v", "u"):
         raise InputError(f'Weights are for the estimators "v" and "u", not for {estimator!r}.')

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
 from mercer.core.arrays import Points
@@ -92,7 +93,7 @@ class Thinning(BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "indices_"):
-            raise InputError(f"This {type(self).__name__} is not fitted yet: call fit first.")
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit first.")
 
 
 class SteinThinning(Thinning):
@@ -154,6 +155,7 @@ class SteinThinning(Thinning):
 
     def fit(self, X: Any, score: Any = None, *, log_prob: Any = None) -> Self:
         """Choose rows of X for the distribution with that score (a function or an array) or log density."""
+        check(standardize=self.standardize)
         points = sample_points(X, "X")
         m, target = _size(self.m, self.target, len(points))
         log_p = None

@@ -61,11 +61,11 @@ class KernelEstimator(BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one safetensors file; `mercer.load(path)` reads it back."""
-        check_is_fitted(self)
         save(self, path)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Plain data and arrays, from which `from_state` makes an equal object."""
+        check_is_fitted(self)
         return self.saved.state(self, self._fit)
 
     @classmethod

@@ -139,4 +139,5 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """With what the report says of rows that the file does not have."""
+        check_is_fitted(self)
         return self.saved.state(self, replace(self._fit, told=account_of(self._fit, self._names())))
