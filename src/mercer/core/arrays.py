@@ -236,7 +236,7 @@ def _object_list(X: Any, frame: nw.DataFrame[Any] | None, name: str) -> list[Any
 
 def _tensor_from_numpy(array: np.ndarray, name: str) -> Tensor:
     if array.dtype.kind == "c":
-        raise InputTypeError(f"{name} is complex ({array.dtype}); kernels here take real numbers.")
+        raise InputTypeError(f"{name} is complex ({array.dtype}); mercer takes real numbers.")
     if array.dtype.kind not in "fiub":
         raise InputTypeError(
             f"{name} has dtype {array.dtype}; expected numbers (float32, float64 or integers). "
@@ -252,7 +252,7 @@ def _tensor_from_numpy(array: np.ndarray, name: str) -> Tensor:
 
 def _check_tensor(X: Tensor, name: str) -> Tensor:
     if X.is_complex():
-        raise InputTypeError(f"{name} is complex ({X.dtype}); kernels here take real numbers.")
+        raise InputTypeError(f"{name} is complex ({X.dtype}); mercer takes real numbers.")
     if X.layout is not torch.strided:
         raise InputTypeError(f"{name} is a sparse tensor; mercer needs dense data: pass {name}.to_dense().")
     if X.is_floating_point() and X.dtype not in FLOATS:

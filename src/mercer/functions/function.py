@@ -119,7 +119,7 @@ class RKHSFunction:
         x = self._points(X)
         if not x.is_tensor or self._ready_gram:
             raise InputTypeError(
-                "A function of objects or of a ready Gram matrix has no gradient; use a kernel of vectors."
+                "A function of objects or of a precomputed Gram matrix has no gradient; use a kernel of vectors."
             )
         return self._values(gradients(self._kernel, x, self._centres, self._weights, memory_budget), X)
 

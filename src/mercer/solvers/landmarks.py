@@ -86,7 +86,7 @@ def choose_landmarks(
     generator = generator_from(seed)
     rows, counts = distinct_rows(X, weights)
     if len(rows) == 0:
-        raise InputError("There are no rows with weight to choose landmarks from.")
+        raise InputError("All sample weights are zero: there are no rows to choose landmarks from.")
     if len(rows) <= m:
         words = "distinct rows are landmarks" if len(rows) < len(X) else "rows are landmarks"
         return Landmarks(X.take(rows), rows, f"all {len(rows):,} {words}")

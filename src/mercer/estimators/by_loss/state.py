@@ -72,7 +72,7 @@ def _classifier(model: KernelClassifier, found: Any) -> LossFit:
     if fit.sample is not None:
         check_codes(fit.sample.targets, len(found.classes))
     elif known is None and fit.plan.calibrates:
-        raise ModelFileError("there are neither training rows nor what they would calibrate")
+        raise ModelFileError("there are neither training rows nor a calibration")
     return fit
 
 

@@ -51,8 +51,8 @@ def adds_rows(estimator: BaseEstimator) -> bool:
     )
     if loss != "squared" and not isinstance(loss, Squared):
         raise AttributeError(
-            f"{name}(loss={loss!r}) has no partial_fit: the minimum of this loss depends on all rows together. For the "
-            'squared loss rows add up: use loss="squared"; else fit to all rows, or to a mercer.rows source of them.'
+            f"{name}(loss={loss!r}) has no partial_fit: this loss needs all rows at once. "
+            'Use loss="squared", whose sums over rows add up, or fit to all rows or to a mercer.rows source of them.'
         )
     if not isinstance(solver, NystromNewton) and solver not in ("auto", "nystrom"):
         raise AttributeError(

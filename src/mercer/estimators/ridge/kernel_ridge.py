@@ -366,7 +366,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         function = self._fit.function
         if isinstance(function, FeatureSum):
             if self._fit.sample is None:
-                raise AttributeError("the fit has coefficients of features, not of points; use predict.")
+                raise AttributeError("The fit has coefficients of features, not of points; use predict().")
             return RKHSFunction(self.kernel_, Points(self._fit.sample.rows.values), self.dual_coef_)
         return RKHSFunction(self.kernel_, Points(function.centres.values), self.dual_coef_)
 
