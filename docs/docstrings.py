@@ -1,13 +1,12 @@
 """A Sphinx extension that reads the short docstrings of this project as numpydoc sections.
 
-A description that follows its name on one line goes below it, the examples and references that close a docstring become
-sections of their own where they would else be taken for parameters, and the bars of a norm |x| stay bars.
+The examples and references that close a docstring become sections of their own where they would else be taken for
+parameters, and the bars of a norm |x| stay bars.
 """
 
 import re
 
 UNDERLINE = re.compile(r"-{3,}$")
-DESCRIBED = re.compile(r"(\w+(?:, \w+)*) : (.+)$")
 REFERENCES = "References: "
 QUOTED_OR_BAR = re.compile(r"(``.*?``|`.*?`)|(?<!\\)\|")
 
@@ -24,8 +23,6 @@ def as_numpydoc(lines):
         elif inside and inside != "Examples" and line.startswith(">>>"):
             result += ["Examples", "--------", line]
             inside = "Examples"
-        elif inside in ("Parameters", "Attributes") and (found := DESCRIBED.match(line)):
-            result += [found[1], "    " + found[2]]
         else:
             result.append(line)
     return result

@@ -95,6 +95,11 @@ def _two(rng: Rng, n: int = 24, d: int = 2, **more: Any) -> dict[str, Any]:
     return {"X": rng.normal(size=(n, d)), "Y": rng.normal(size=(n, d)) + 0.3, **more}
 
 
+def _on_sphere(rng: Rng, n: int, d: int) -> Any:
+    X = rng.normal(size=(n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
 def _samples(rng: Rng, **more: Any) -> dict[str, Any]:
     return {"X": rng.normal(size=(24, 2)), **more}
 
@@ -118,13 +123,13 @@ TWO = ("X", "Y")
 
 CALLS: dict[str, Call] = {
     "mmd": Call(stats.mmd, lambda rng: _two(rng, kernel="gaussian", estimator="u", squared=True, weights_x=None), TWO),
-    "mmd, blocks": Call(stats.mmd, lambda rng: _two(rng, estimator="u", block_size=6, squared=True), TWO),
-    "mmd, budget": Call(stats.mmd, lambda rng: _two(rng, estimator="u", budget=100, squared=True), TWO),
+    "mmd, blocks": Call(stats.mmd, lambda rng: _two(rng, estimator="block", block_size=6, squared=True), TWO),
+    "mmd, budget": Call(stats.mmd, lambda rng: _two(rng, estimator="incomplete", budget=100, squared=True), TWO),
     "two_sample_test": Call(
         stats.two_sample_test, lambda rng: _two(rng, kernel=None, combine="fused", random_state=0, **FEW), TWO
     ),
     "two_sample_test, aggregated": Call(
-        stats.two_sample_test, lambda rng: _two(rng, combine="aggregated", order=None, groups=None, **FEW), TWO
+        stats.two_sample_test, lambda rng: _two(rng, combine="agg", order=None, groups=None, **FEW), TWO
     ),
     "independence_test": Call(
         stats.independence_test, lambda rng: _two(rng, combine="fused", groups=None, order=None, **FEW), TWO
@@ -312,7 +317,7 @@ CALLS: dict[str, Call] = {
     ),
     "degree_parts": Call(
         theory.degree_parts,
-        lambda rng: {"kernel": lambda X: np.sin(X[:, 0]), "X": rng.normal(size=(20, 4)), "kmax": 3},
+        lambda rng: {"kernel": np.exp, "X": _on_sphere(rng, 20, 4), "kmax": 3},
     ),
     "degree_reached": Call(theory.degree_reached, lambda rng: {"n": 100, "d": 10}, ()),
     "sphere_harmonics_dimension": Call(theory.sphere_harmonics_dimension, lambda rng: {"d": 3, "k": 2}, ()),

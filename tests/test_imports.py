@@ -31,6 +31,13 @@ def test_every_public_name_is_there() -> None:
         mercer.KernelRige  # noqa: B018
 
 
+def test_what_the_packages_of_estimators_list_is_public() -> None:
+    from mercer import estimators
+
+    assert set(estimators.__all__) <= set(mercer.__all__)
+    assert all(getattr(mercer, name) is getattr(estimators, name) for name in estimators.__all__)
+
+
 def test_loading_knows_every_estimator_in_a_new_process(tmp_path) -> None:
     path = tmp_path / "model.safetensors"
     mercer.KernelPCA(1, kernel="gaussian").fit([[0.0], [1.0], [3.0]]).save(path)

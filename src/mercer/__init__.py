@@ -1,72 +1,28 @@
 """Kernel methods from ten points to a billion: a PyTorch core with the scikit-learn API.
 
-Names are imported when they are first used, so that the `mercer` command and `import mercer` start at once.
+Names are imported when they are first used, so that the `mercer` command and `import mercer` start at once. Estimators
+are here as soon as their package lists them.
 """
 
+import re
+from ast import literal_eval
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from mercer import engines, kernels, losses, neural, rows, stats, testing, theory
-    from mercer.estimators.by_loss import KernelClassifier, KernelRegressor
-    from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
-    from mercer.estimators.rfm import RFMClassifier, RFMRegressor
-    from mercer.estimators.ridge import KernelRidge
-    from mercer.estimators.tabular import TabularEstimator, tabular
-    from mercer.estimators.transformers import (
-        KernelPCA,
-        MercerDecomposition,
-        NystromFeatures,
-        RandomFourierFeatures,
-        RandomNetworkFeatures,
-        TaylorFeatures,
-    )
-    from mercer.features.project import project
-    from mercer.functions import RKHSFunction
-    from mercer.loading import load
-    from mercer.operators import gram
 
 __version__ = "0.2.0"
 
+_ROOMS = ("engines", "kernels", "losses", "neural", "rows", "stats", "testing", "theory")
 _HOMES = {
-    "GaussianProcessClassifier": "mercer.estimators.gaussian",
-    "GaussianProcessRegressor": "mercer.estimators.gaussian",
-    "KernelClassifier": "mercer.estimators.by_loss",
-    "KernelPCA": "mercer.estimators.transformers",
-    "KernelRegressor": "mercer.estimators.by_loss",
-    "KernelRidge": "mercer.estimators.ridge",
-    "MercerDecomposition": "mercer.estimators.transformers",
-    "NystromFeatures": "mercer.estimators.transformers",
-    "RFMClassifier": "mercer.estimators.rfm",
-    "RFMRegressor": "mercer.estimators.rfm",
     "RKHSFunction": "mercer.functions",
-    "RandomFourierFeatures": "mercer.estimators.transformers",
-    "RandomNetworkFeatures": "mercer.estimators.transformers",
-    "TabularEstimator": "mercer.estimators.tabular",
-    "TaylorFeatures": "mercer.estimators.transformers",
     "gram": "mercer.operators",
     "load": "mercer.loading",
     "project": "mercer.features.project",
     "tabular": "mercer.estimators.tabular",
 }
-_ROOMS = ("engines", "kernels", "losses", "neural", "rows", "stats", "testing", "theory")
 
 __all__ = [
-    "GaussianProcessClassifier",
-    "GaussianProcessRegressor",
-    "KernelClassifier",
-    "KernelPCA",
-    "KernelRegressor",
-    "KernelRidge",
-    "MercerDecomposition",
-    "NystromFeatures",
-    "RFMClassifier",
-    "RFMRegressor",
     "RKHSFunction",
-    "RandomFourierFeatures",
-    "RandomNetworkFeatures",
-    "TabularEstimator",
-    "TaylorFeatures",
     "__version__",
     "engines",
     "gram",
@@ -81,6 +37,32 @@ __all__ = [
     "testing",
     "theory",
 ]
+
+
+def _listed(package: str) -> list[str]:
+    """The names that a package lists as public, read without importing it."""
+    text = (Path(__file__).parent / package / "__init__.py").read_text(encoding="utf-8")
+    names: list[str] = literal_eval(re.findall(r"^__all__[^=]*= (\[.*?\])", text, re.DOTALL | re.MULTILINE)[0])
+    return names
+
+
+if TYPE_CHECKING:
+    from mercer import engines, estimators, kernels, losses, neural, rows, stats, testing, theory
+    from mercer.estimators import *  # noqa: F403 - all that their lists name
+    from mercer.estimators import transformers
+    from mercer.estimators.tabular import tabular
+    from mercer.estimators.transformers import *  # noqa: F403
+    from mercer.features.project import project
+    from mercer.functions import RKHSFunction
+    from mercer.loading import load
+    from mercer.operators import gram
+
+    __all__ += estimators.__all__
+    __all__ += transformers.__all__
+else:
+    _ESTIMATORS = [*_listed("estimators"), *_listed("estimators/transformers")]
+    _HOMES |= dict.fromkeys(_ESTIMATORS, "mercer.estimators")
+    __all__ += _ESTIMATORS
 
 
 def __getattr__(name: str) -> Any:

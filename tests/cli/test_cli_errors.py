@@ -253,14 +253,14 @@ def test_models_that_cannot_be_used(fitted, fails, houses, save, tmp_path):
     ],
 )
 def test_a_model_file_whose_parts_do_not_fit_is_refused(fitted_in_parts, tmp_path, change, words):
-    meta, arrays = TableModel.load(tmp_path / "m")._to_state()
+    meta, arrays = TableModel.load(tmp_path / "m").to_state()
     write_model(tmp_path / "bad.safetensors", "TableModel", meta | change, arrays)
     with pytest.raises(ModelFileError, match=words):
         load(tmp_path / "bad.safetensors")
 
 
 def test_scaling_that_does_not_fit_is_refused(fitted_in_parts, tmp_path):
-    meta, arrays = TableModel.load(tmp_path / "m")._to_state()
+    meta, arrays = TableModel.load(tmp_path / "m").to_state()
     for name, value in (("scale", np.zeros(3)), ("center", np.zeros(2))):
         write_model(tmp_path / "bad.safetensors", "TableModel", meta, arrays | {name: value})
         with pytest.raises(ModelFileError, match=name):
@@ -272,7 +272,7 @@ def test_scaling_that_does_not_fit_is_refused(fitted_in_parts, tmp_path):
     [({"target": "area"}, "one of the features"), ({"weights": 3}, "meta.weights"), ({"model": {}}, "class")],
 )
 def test_a_model_of_a_table_whose_parts_do_not_fit_is_refused(fitted, tmp_path, change, words):
-    meta, arrays = TableModel.load(tmp_path / "m")._to_state()
+    meta, arrays = TableModel.load(tmp_path / "m").to_state()
     write_model(tmp_path / "bad.safetensors", "FrameModel", meta | change, arrays)
     with pytest.raises(ModelFileError, match=words):
         load(tmp_path / "bad.safetensors")

@@ -501,11 +501,11 @@ class Plain:
     def __init__(self, value):
         self.value = value
 
-    def _to_state(self):
+    def to_state(self):
         return {"value": self.value}, {}
 
     @classmethod
-    def _from_state(cls, meta, arrays):
+    def from_state(cls, meta, arrays):
         return cls(meta["value"])
 
 

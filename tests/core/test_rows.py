@@ -153,7 +153,7 @@ def test_rows_at_once_must_be_a_whole_number(at_once, folder):
         lambda: chunk_rows(chunks(), rows_at_once=at_once),
     ):
         with pytest.raises(
-            InputError, match=re.escape(f"rows_at_once={at_once!r}: must be a whole number, at least 1")
+            (InputError, InputTypeError), match=re.escape(f"rows_at_once={at_once!r}: must be an integer >= 1")
         ):
             build()
     assert ArrayRows(X, rows_at_once=np.int64(10)).rows_at_once == 10

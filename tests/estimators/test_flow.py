@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import mercer
 from mercer import KernelRidge
@@ -211,3 +212,9 @@ def test_where_it_makes_no_sense_it_says_so():
         flow.predict(ArrayRows(NEW, np.zeros(9)), t=1.0)
     with pytest.raises(InputError, match="choose one of"):
         Flow(stop="never")
+
+
+def test_a_flow_that_has_not_begun_has_a_report():
+    with pytest.warns(ConvergenceWarning):
+        model = KernelRidge("gaussian", solver=Flow(t=0.0)).fit(X, y)
+    assert "t = 0 as given" in str(model.report())

@@ -30,7 +30,9 @@ def test_a_path_says_how_to_name_a_source():
 @pytest.mark.parametrize("estimator", [KernelClassifier(loss="hinge"), KernelRegressor(loss="huber")])
 def test_losses_say_why_they_have_no_partial_fit(estimator):
     assert not hasattr(estimator, "partial_fit")
-    with pytest.raises(AttributeError, match=r"depends on all rows together.*use loss=.squared.; else fit to all rows"):
+    with pytest.raises(
+        AttributeError, match=r"needs all rows at once.*whose sums over rows add up, or fit to all rows"
+    ):
         estimator.partial_fit(X, X[:, 0])
     with pytest.raises(AttributeError, match=r"a coefficient for each row depends on all of them"):
         type(estimator)(loss="squared", solver="pcg").partial_fit(X, X[:, 0])

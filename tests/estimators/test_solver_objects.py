@@ -10,23 +10,31 @@ import torch
 from sklearn.base import clone
 
 import mercer
-from mercer import KernelRidge
+from mercer import KernelClassifier, KernelPCA, KernelRegressor, KernelRidge, MercerDecomposition, RFMRegressor
 from mercer.core.errors import InputError, InputTypeError
 from mercer.operators import Stored
 from mercer.rows import ArrayRows
 from mercer.solvers import (
     PCG,
     Cholesky,
+    DenseEigen,
+    DenseNewton,
     EigenPro,
     Eigh,
     Falkon,
     Flow,
     GradientDescent,
+    Krylov,
     MixedCholesky,
+    Nystrom,
+    NystromNewton,
     NystromSums,
+    PCGNewton,
+    Primal,
+    RandomFeatures,
     register,
 )
-from mercer.solvers.registry import RIDGE_SOLVERS, from_dict, name_of, to_dict
+from mercer.solvers.registry import EIGENSOLVERS, LOSS_SOLVERS, RIDGE_SOLVERS, from_dict, name_of, to_dict
 from mercer.solvers.traits import Traits
 
 rng = np.random.default_rng(0)
@@ -41,7 +49,21 @@ OBJECTS = {
     "eigenpro": EigenPro(tol=1e-6),
     "gd": GradientDescent(),
     "flow": Flow(),
+    "nystrom": Nystrom(),
+    "random_features": RandomFeatures(),
 }
+LABELS = np.where(y > 0, "b", "a")
+OTHERS = [
+    *[(KernelClassifier("gaussian", alpha=0.1), solver) for solver in (DenseNewton(), PCGNewton(), NystromNewton())],
+    *[
+        (KernelRegressor("gaussian", loss="epsilon_insensitive", alpha=0.1), solver)
+        for solver in (DenseNewton(), PCGNewton(), NystromNewton())
+    ],
+    *[(KernelPCA(3), solver) for solver in (DenseEigen(), Krylov())],
+    *[(MercerDecomposition(3), solver) for solver in (DenseEigen(), Krylov())],
+    (RFMRegressor(max_iter=1, n_folds=2), Cholesky()),
+    (KernelRidge("linear", alpha=1.0), Primal()),
+]
 
 
 def ridge(name):
@@ -107,6 +129,67 @@ def test_rows_in_parts_take_an_object():
     assert np.array_equal(model.predict(X), named.predict(X))
 
 
+def named(solver):
+    """The name of an object, in the family of its class."""
+    families = (RIDGE_SOLVERS, LOSS_SOLVERS, EIGENSOLVERS)
+    return next(name for among in families for name, cls in among.items() if type(solver) is cls)
+
+
+@pytest.mark.parametrize(("model", "solver"), OTHERS, ids=lambda value: type(value).__name__)
+def test_every_estimator_takes_an_object_which_says_what_its_name_does(model, solver, tmp_path):
+    targets = LABELS if isinstance(model, KernelClassifier) else y
+    by_name = clone(model).set_params(solver=named(solver)).fit(X, targets)
+    by_object = clone(clone(model).set_params(solver=solver)).fit(X, targets)
+    assert by_object.solver is solver
+    by_object.save(tmp_path / "model")
+    again = mercer.load(tmp_path / "model")
+    assert again.solver == solver
+    assert type(again.solver) is type(solver)
+    what = "predict" if hasattr(model, "predict") else "transform"
+    for other in (by_object, again):
+        assert np.array_equal(getattr(other, what)(X), getattr(by_name, what)(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "solver"),
+    [
+        (KernelClassifier(tol=1e-3), DenseNewton(tol=1e-4)),
+        (KernelRegressor(max_iter=7, loss="huber"), PCGNewton()),
+        (KernelPCA(3, tol=1e-3), Krylov()),
+        (MercerDecomposition(3, max_iter=7), Krylov()),
+    ],
+)
+def test_an_option_given_to_any_estimator_and_its_solver_is_an_error(model, solver):
+    with pytest.raises(InputError, match="give the option to one of the two"):
+        model.set_params(solver=solver).fit(X, LABELS if isinstance(model, KernelClassifier) else y)
+
+
+def test_the_options_of_an_object_are_those_of_a_fit_with_any_loss():
+    with pytest.warns(UserWarning, match="max_iter=1 "):
+        KernelClassifier("gaussian", alpha=1e-3, solver=DenseNewton(max_iter=1)).fit(X, LABELS)
+    some = KernelClassifier("gaussian", alpha=1e-3, solver=PCGNewton(rank=3)).fit(X, LABELS)
+    assert "preconditioner of rank 3" in some.solver_report_.reason
+    with pytest.warns(UserWarning, match="krylov: NOT CONVERGED"):
+        KernelPCA(2, solver=Krylov(max_iter=1)).fit(np.random.default_rng(0).normal(size=(300, 3)))
+
+
+@pytest.mark.parametrize(
+    ("model", "solver"), [(KernelClassifier(), PCG()), (KernelPCA(3), DenseNewton()), (KernelRidge(), Krylov())]
+)
+def test_a_solver_of_another_problem_is_refused(model, solver):
+    with pytest.raises(InputTypeError, match="solver=.*: must be 'auto', .* or a solver object such as"):
+        model.set_params(solver=solver).fit(X, LABELS if isinstance(model, KernelClassifier) else y)
+
+
+def test_an_object_for_landmarks_takes_further_rows():
+    for model in (
+        KernelRidge("gaussian", alpha=1.0, n_landmarks=20, solver=Nystrom()),
+        KernelRegressor("gaussian", loss="squared", alpha=1.0, n_landmarks=20, solver=NystromNewton()),
+    ):
+        by_name = clone(model).set_params(solver="nystrom").partial_fit(X, y)
+        assert np.array_equal(model.partial_fit(X, y).predict(X), by_name.predict(X))
+
+
 @pytest.mark.parametrize("wrong", [3, object(), [], PCG, NystromSums, torch.nn.Identity()])
 def test_what_is_no_solver_is_refused(wrong):
     with pytest.raises(InputTypeError, match="solver="):
@@ -116,14 +199,14 @@ def test_what_is_no_solver_is_refused(wrong):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"solver": "pcg", "fields": {"tol": -1.0}},
-        {"solver": "pcg", "fields": {"callback": None}},
-        {"solver": "pcg", "fields": {"memory_budget": 10}},
-        {"solver": "nystrom", "fields": {"tol": 1.0}},
+        {"solver": "PCG", "fields": {"tol": -1.0}},
+        {"solver": "PCG", "fields": {"callback": None}},
+        {"solver": "PCG", "fields": {"memory_budget": 10}},
+        {"solver": "Nystrom", "fields": {"tol": 1.0}},
         {"solver": "magic", "fields": {}},
-        {"solver": "pcg", "fields": {"rank": [1]}},
-        {"solver": "pcg"},
-        {"solver": ["pcg"], "fields": {}},
+        {"solver": "PCG", "fields": {"rank": [1]}},
+        {"solver": "PCG"},
+        {"solver": ["PCG"], "fields": {}},
     ],
 )
 def test_files_cannot_hold_other_solvers(wrong):
@@ -133,6 +216,13 @@ def test_files_cannot_hold_other_solvers(wrong):
         from_dict(wrong)
     with pytest.raises(InputError):
         read_params(KernelRidge, {"solver": wrong})
+
+
+def test_the_file_of_an_estimator_cannot_hold_a_solver_of_another_problem():
+    from mercer.estimators.common.saved_parameters import read_params
+
+    with pytest.raises(InputTypeError, match="or a solver object such as"):
+        read_params(KernelRidge, {"solver": {"solver": "DenseNewton", "fields": {}}})
 
 
 def test_a_solver_of_ones_own_is_used_by_its_name_once_it_is_registered():

@@ -194,7 +194,7 @@ def test_partial_fit_adds_rows_for_the_squared_loss():
     for some in (slice(0, 700), slice(700, None)):
         regressor.partial_fit(X[some], y[some])
     np.testing.assert_allclose(regressor.predict(NEW), at_once.fit(X, y).predict(NEW), atol=1e-8)
-    with pytest.raises(InputError, match="has no sums that partial_fit could add to"):
+    with pytest.raises(InputError, match="do not store the sums that partial_fit needs"):
         at_once.partial_fit(X, y)
     begun = KernelRegressor(Gaussian(1.5), alpha=0.3, landmarks=X[:40], solver="auto", n_landmarks=None)
     begun.set_params(landmarks="uniform").fit(X[:700], y[:700]).partial_fit(X[700:], y[700:])

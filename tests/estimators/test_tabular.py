@@ -249,7 +249,7 @@ def test_models_survive_files_pickle_and_clone(frame, fitted, tmp_path):
 def test_model_files_of_other_models_are_checked(fitted, tmp_path):
     from mercer.files.modelfile import write_model
 
-    meta, arrays = fitted._to_state()
+    meta, arrays = fitted.to_state()
     for change in (
         {"class": "TableModel"},
         {"class": "Nothing"},

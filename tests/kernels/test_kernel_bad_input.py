@@ -132,8 +132,8 @@ def test_parameters_out_of_range_are_named_with_their_value(make, message):
         (lambda: Spectrum(normalised="yes"), r"Spectrum\(normalised='yes'\)"),
         (lambda: FunctionScaled(Gaussian(), 3), r"FunctionScaled\(function=3\): function must be a function"),
         (lambda: (lambda X: X[:, 0]) * Precomputed(), "a function of points cannot scale it"),
-        (lambda: Precomputed() + Gaussian(), "one reads a ready Gram matrix, the other points"),
-        (lambda: Spectrum() * Precomputed(), "one reads a ready Gram matrix, the other points"),
+        (lambda: Precomputed() + Gaussian(), "one reads a precomputed Gram matrix, the other points"),
+        (lambda: Spectrum() * Precomputed(), "one reads a precomputed Gram matrix, the other points"),
     ],
 )
 def test_parameters_of_a_wrong_type_are_named_with_their_value(make, message):

@@ -178,7 +178,7 @@ def gaussian(**params):
         ({"class": "Subspace", "params": {"kernel": gaussian(), "columns": []}}, "at least one column"),
         (
             {"class": "Sum", "params": {"k1": gaussian(), "k2": {"class": "Precomputed", "params": {}}}},
-            "one reads a ready Gram matrix",
+            "one reads a precomputed Gram matrix",
         ),
     ],
 )

@@ -224,7 +224,7 @@ def test_the_summary_shows_how_alpha_was_chosen_or_what_is_left_over():
         (lambda: plots.predicted_against_actual([1.0], [1.0], baseline=[1.0, 2.0]), InputError, "baseline"),
         (lambda: plots.residuals([], []), InputError, "actual"),
         (lambda: plots.residuals([np.nan], [1.0]), InputError, "actual contains NaN"),
-        (lambda: plots.residuals(["a"], [1.0]), InputTypeError, "actual must hold numbers"),
+        (lambda: plots.residuals(["a"], [1.0]), InputTypeError, r"actual=\['a'\]: must be numbers"),
         (lambda: plots.alpha_path([1.0, -1.0], [1.0, 1.0]), InputError, "must not be negative"),
         (lambda: plots.alpha_path([1.0], [1.0], chosen=-1.0), InputError, "chosen=-1.0"),
         (lambda: plots.fit_1d(np.ones((3, 2)), [1.0] * 3, [0.0], [0.0]), InputError, "X must be a sequence"),

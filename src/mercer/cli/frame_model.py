@@ -73,11 +73,13 @@ class FrameModel:
         """Write one safetensors file that `mercer predict` reads."""
         save(self, path)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain data and arrays, from which `from_state` makes an equal object."""
         return written(FIELDS, self)
 
     @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+    def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        """The object that `to_state` described."""
         found = read(FIELDS, meta, arrays, "FrameModel")[0]
         if found["target"] in [t.name for t in found["model"].encoder_.treatments]:
             raise ModelFileError("the target is one of the features")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from mercer.cli.frame_model import FrameModel
+from mercer.core.arrays import as_points
 from mercer.core.errors import ModelFileError
 from mercer.estimators import KernelRidge, TabularEstimator
 from mercer.files.fields import Array, Field, Fields, Model, read, written
@@ -66,7 +67,9 @@ class TableModel:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predictions for rows X of shape (m, d), the columns in the order of `features`."""
-        return self.target_mean + self.regressor.predict((X - self.center) / self.scale)
+        rows = as_points((X - self.center) / self.scale)
+        named = replace(rows, names=self.features) if hasattr(self.regressor, "feature_names_in_") else rows
+        return self.target_mean + np.asarray(self.regressor.predict(named))
 
     def save(self, path: Path) -> None:
         """Write one safetensors file that `mercer predict` reads."""
@@ -82,11 +85,13 @@ class TableModel:
         model = load(path)
         return model if isinstance(model, TableModel | FrameModel) else _of_estimator(model, path)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain data and arrays, from which `from_state` makes an equal object."""
         return written(FIELDS, self)
 
     @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+    def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        """The object that `to_state` described."""
         found = read(FIELDS, meta, arrays, "TableModel")[0]
         regressor, features, target, weights = (found[k] for k in ("regressor", "features", "target", "weights"))
         names = [*features, target] if weights is None else [*features, target, weights]
@@ -121,5 +126,4 @@ def _of_regressor(model: Any, path: Path) -> TableModel:
             "use it from Python: mercer.load(path).predict(X)."
         )
     d = len(names)
-    del model.feature_names_in_  # from here on the table model minds the names, and passes plain rows
     return TableModel(model, tuple(names), "", np.zeros(d), np.ones(d), 0.0)

@@ -130,7 +130,7 @@ def scan(rows: RowSource, path: Path | None, shown: bool) -> Moments:
             if checkpoint is not None:
                 checkpoint.offer(done, found.to_arrays)
     if found is None or found.weight <= 0:
-        raise InputError("There are no training rows of positive weight.")
+        raise InputError("All training rows have weight zero.")
     if checkpoint is not None:
         checkpoint.save(done, found.to_arrays())
     return found

@@ -255,7 +255,7 @@ def _object_list(X: Any, frame: nw.DataFrame[Any] | None, name: str) -> list[Any
 
 def _tensor_from_numpy(array: np.ndarray, name: str) -> Tensor:
     if array.dtype.kind == "c":
-        raise InputTypeError(f"{name} is complex ({array.dtype}); kernels here take real numbers.")
+        raise InputTypeError(f"{name} is complex ({array.dtype}); mercer takes real numbers.")
     if array.dtype.kind not in "fiub":
         raise InputTypeError(
             f"{name} has dtype {array.dtype}; expected numbers (float32, float64 or integers). "
@@ -273,7 +273,7 @@ def checked_tensor(X: Tensor, name: str) -> Tensor:
     """A dense tensor of real numbers in float32 or float64."""
     refuse_tensor(X, name)
     if X.is_complex():
-        raise InputTypeError(f"{name} is complex ({X.dtype}); kernels here take real numbers.")
+        raise InputTypeError(f"{name} is complex ({X.dtype}); mercer takes real numbers.")
     if X.is_floating_point() and X.dtype not in FLOATS:
         raise InputTypeError(f"{name} has dtype {X.dtype}; convert it to float32 or float64 first.")
     return X if X.dtype in FLOATS else X.to(torch.float64)

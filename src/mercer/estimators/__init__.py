@@ -8,7 +8,7 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.tabular import TabularEstimator
 from mercer.estimators.transformers import *  # noqa: F403 - all that its list names
 
-__all__ = [
+__all__: list[str] = [
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "KernelClassifier",

@@ -41,7 +41,7 @@ class NetworkMap:
     def __post_init__(self) -> None:
         if self.weights.ndim != 2 or self.biases.shape != (len(self.weights),) or 0 in self.weights.shape:
             shapes = f"{tuple(self.weights.shape)} and {tuple(self.biases.shape)}"
-            raise InputError(f"Weights and biases of shapes {shapes} make no network; expected (k, d) and (k,).")
+            raise InputError(f"Weights and biases of shapes {shapes} were given; expected (k, d) and (k,).")
         check_finite(self.weights, "weights")
         check_finite(self.biases, "biases")
         activation_function(self.activation)

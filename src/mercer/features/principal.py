@@ -151,6 +151,11 @@ def principal_subspace(
     With ``solver="auto"`` the directions of a kernel with fewer features than rows are those of its features.
 
     References: Schölkopf, Smola and Müller, *Nonlinear component analysis as a kernel eigenvalue problem*, 1998.
+
+    >>> from mercer.kernels import Gaussian
+    >>> found = principal_subspace(Gaussian(), Points(torch.tensor([[0.0], [1.0], [2.0]]).double()), 1)
+    >>> found.coordinates.shape
+    torch.Size([3, 1])
     """
     started = time.perf_counter()
     n = len(X)
@@ -165,7 +170,7 @@ def principal_subspace(
     if count is None and not fits:
         advice = "Give n_components: the largest eigenvalues need no stored matrix. Or use landmarks."
         require(ALL_MATRICES * 8 * n * n, budget, f"all eigenvectors of {n:,} rows", advice)
-    operator: Any = Stored(lazy._dense(), lazy.given) if fits else lazy
+    operator: Any = Stored(lazy.dense(), lazy.given) if fits else lazy
     centred = Centred(operator) if center else operator
     scale = n * float(centred.means.abs().max()) if center else 0.0
     diagonal = torch.as_tensor(centred.diag())

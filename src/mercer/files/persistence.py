@@ -17,10 +17,12 @@ __all__ = ["Persistable", "load", "read_model", "rebuilt", "register", "save", "
 class Persistable(Protocol):
     """What a class must offer to be saved: plain data and arrays out, an equal object back."""
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]: ...
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain data and arrays."""
 
     @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self: ...
+    def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        """The object that `to_state` described."""
 
 
 C = TypeVar("C", bound=type[Persistable])
@@ -31,17 +33,17 @@ _registry: dict[str, type[Persistable]] = {}
 def register(cls: C) -> C:
     """Class decorator: put the class on the list of those that model files may hold, under its name.
 
-    The class has `_to_state() -> (meta, arrays)`, where meta is plain JSON data, and the classmethod
-    `_from_state(meta, arrays)`, which checks that the two fit together.
+    The class has `to_state() -> (meta, arrays)`, where meta is plain JSON data, and the classmethod
+    `from_state(meta, arrays)`, which checks that the two fit together.
 
     >>> @register
     ... class Shift:
     ...     def __init__(self, by):
     ...         self.by = by
-    ...     def _to_state(self):
+    ...     def to_state(self):
     ...         return {"by": self.by}, {}
     ...     @classmethod
-    ...     def _from_state(cls, meta, arrays):
+    ...     def from_state(cls, meta, arrays):
     ...         return cls(meta["by"])
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -64,7 +66,7 @@ def save(model: Persistable, path: str | os.PathLike[str]) -> None:
     name = type(model).__name__
     if _registry.get(name) is not type(model):
         raise InputTypeError(f"An object of class {name} cannot be saved; those that can: {listed(_registry)}.")
-    write_model(path, name, *model._to_state())
+    write_model(path, name, *model.to_state())
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -78,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     name, meta, arrays = read_model(path, _registry.keys())
     try:
-        return _registry[name]._from_state(meta, arrays)
+        return _registry[name].from_state(meta, arrays)
     except Exception as error:
         reason = str(error) if isinstance(error, MercerError) else f"{type(error).__name__}: {error}"
         raise unreadable(path, f"its content does not make a {name} ({reason:.300})") from error
@@ -86,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def state_of(model: Persistable) -> tuple[dict[str, Any], dict[str, Any]]:
     """Plain data and arrays of an object that is a part of another one."""
-    return model._to_state()
+    return model.to_state()
 
 
 def class_named(name: str) -> type[Persistable]:
@@ -98,4 +100,4 @@ def class_named(name: str) -> type[Persistable]:
 
 def rebuilt(cls: type[P], meta: dict[str, Any], arrays: dict[str, Tensor]) -> P:
     """The part of which `state_of` told."""
-    return cls._from_state(meta, arrays)
+    return cls.from_state(meta, arrays)

@@ -51,10 +51,10 @@ class Centres:
         return len(self.points)
 
     def at(self, rows: Points, place: Placement) -> Any:
-        return place.gram(self.kernel, rows, self.points)
+        return place.operator(self.kernel, rows, self.points)
 
     def penalty(self, place: Placement) -> Tensor:
-        return torch.as_tensor(place.gram(self.kernel, self.points, dtype=torch.float64).dense()).to(place.device)
+        return torch.as_tensor(place.operator(self.kernel, self.points, dtype=torch.float64).dense()).to(place.device)
 
     def digest(self) -> str:
         points = self.points.values

@@ -119,7 +119,7 @@ class RKHSFunction:
         x = self._points(X)
         if not x.is_tensor or self._ready_gram:
             raise InputTypeError(
-                "A function of objects or of a ready Gram matrix has no gradient; use a kernel of vectors."
+                "A function of objects or of a precomputed Gram matrix has no gradient; use a kernel of vectors."
             )
         return self._values(gradients(self._kernel, x, self._centres, self._weights, memory_budget), X)
 
@@ -197,7 +197,7 @@ class RKHSFunction:
         11.0
         """
         self._check_space(g)
-        return self._number(_inner(self._kernel, self, g), self._torch or g._torch)
+        return self._number(self._products(self._kernel, g), self._torch or g._torch)
 
     def norm(self, kernel: Kernel | None = None) -> Any:
         r"""The norm :math:`\|f\| = \sqrt{c^\top K c}`, or with `kernel` the norm in the space of that kernel.
@@ -220,17 +220,27 @@ class RKHSFunction:
         """
         return self._number(self._distance(g), self._torch or g._torch)
 
+    def _products(self, kernel: Kernel, g: RKHSFunction) -> Tensor:
+        """a^T k(X, Z) b for each output, in float64: terms of both signs cancel."""
+        a, b = self._weights.double(), g._weights.double()
+        products = (a * times(kernel, self._centres, g._centres, b).to(a)).sum(0)
+        if not bool(torch.isfinite(products).all()):
+            raise InputError("An inner product overflows; the coefficients or the kernel are too large for float64.")
+        return products
+
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the function to a `.safetensors` file, for `mercer.load`."""
         save(self, path)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Plain data and arrays, from which `from_state` makes an equal object."""
         return written(FIELDS, self)
 
     @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> RKHSFunction:
+    def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> RKHSFunction:
+        """The object that `to_state` described."""
         found, sizes = read(FIELDS, meta, arrays, "function with its centres")
         names, rows, coef = found["names"], found["rows"], found["coef"]
         if names is not None and (len(names) != sizes.get("d") or len(set(names)) != len(names)):
@@ -290,7 +300,7 @@ class RKHSFunction:
         else:
             n_features = self._centres.values.shape[1] if self._centres.is_tensor else None
             kernel = norm_kernel(self._kernel, kernel, n_features)
-        squares = _inner(kernel, self, self)
+        squares = self._products(kernel, self)
         if bool((squares < 0).any()):
             self._check_rounding(kernel, squares)
         result: Tensor = sqrt(squares.clamp(min=0.0))
@@ -335,15 +345,6 @@ def inner(f: RKHSFunction, g: RKHSFunction) -> Any:
     if not isinstance(f, RKHSFunction):
         raise InputTypeError(f"Expected an RKHSFunction, got {type(f).__name__}.")
     return f.inner(g)
-
-
-def _inner(kernel: Kernel, f: RKHSFunction, g: RKHSFunction) -> Tensor:
-    """a^T k(X, Z) b for each output, in float64: terms of both signs cancel."""
-    a, b = f._weights.double(), g._weights.double()
-    products = (a * times(kernel, f._centres, g._centres, b).to(a)).sum(0)
-    if not bool(torch.isfinite(products).all()):
-        raise InputError("An inner product overflows; the coefficients or the kernel are too large for float64.")
-    return products
 
 
 def _weights(coef: Any, centres: Points) -> tuple[Tensor, bool]:

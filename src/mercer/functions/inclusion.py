@@ -28,7 +28,7 @@ def norm_kernel(source: Kernel, target: Kernel, n_features: int | None) -> Kerne
     3.571428571428571 * Gaussian(length_scale=7.0)
     """
     if not isinstance(target, Kernel):
-        raise InputTypeError(f"kernel={target!r}: a norm is taken in the space of a kernel.")
+        raise InputTypeError(f"kernel={target!r}: must be a kernel, in whose space the norm is taken.")
     a, k = _without_factor(source)
     b, q = _without_factor(target)
     if k == q:

@@ -138,7 +138,9 @@ class FunctionScaled(Unary):
         super().__post_init__()
         need_function(self.function, "FunctionScaled", "function")
         if self.kernel.domain == "matrix":
-            raise InputTypeError(f"{self.kernel!r} reads a ready Gram matrix; a function of points cannot scale it.")
+            raise InputTypeError(
+                f"{self.kernel!r} reads a precomputed Gram matrix; a function of points cannot scale it."
+            )
 
     def of(self, pair: Pair) -> Any:
         left, right = pair.ends(self.function)
@@ -183,7 +185,8 @@ def joint_domain(*kernels: Kernel) -> str:
     domains = {k.domain for k in kernels} - {"any"}
     if "matrix" in domains and len(domains) > 1:
         raise InputTypeError(
-            f"{' and '.join(map(repr, kernels))} cannot be combined: one reads a ready Gram matrix, the other points."
+            f"{' and '.join(map(repr, kernels))} cannot be combined: one reads a precomputed Gram matrix, the other "
+            "points."
         )
     return "objects" if "objects" in domains else domains.pop() if domains else "any"
 

@@ -37,15 +37,15 @@ def register(
 ) -> Any:
     """Class decorator: make a kernel a frozen dataclass that model files may hold.
 
+    A kernel of your own is saved and loaded like the others once the program that loads it has registered it, too: a
+    model file imports nothing. What a file gives as parameters is checked by `parameter` and by `__post_init__` alone.
+
     Parameters
     ----------
     names : Mapping[str, Parameters] or None
         What the kernel is called in text, and its parameters then.
     examples : Iterable[Parameters]
         Typical parameters, for the laws in `mercer.testing`.
-
-    A kernel of your own is saved and loaded like the others once the program that loads it has registered it, too: a
-    model file imports nothing. What a file gives as parameters is checked by `parameter` and by `__post_init__` alone.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Subspace(Unary):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kernel.domain == "matrix":
-            raise InputTypeError(f"{self.kernel!r} reads a ready Gram matrix, which has no columns to select.")
+            raise InputTypeError(f"{self.kernel!r} reads a precomputed Gram matrix, which has no columns to select.")
         object.__setattr__(self, "columns", _as_columns(self.columns))
 
     def of(self, pair: Pair) -> Any:

@@ -26,12 +26,17 @@ class Loss:
 
     Attributes
     ----------
-    convex : whether l(y, .) is convex for every y.
-    smooth : whether it has a derivative everywhere, so that Newton's method applies; one with kinks must be a
+    convex : bool
+        Whether l(y, .) is convex for every y.
+    smooth : bool
+        Whether it has a derivative everywhere, so that Newton's method applies; one with kinks must be a
         `PiecewiseLinear`.
-    quadratic : whether it is, in f: then one exact Newton step is enough.
-    for_numbers, for_classes : whether estimators of these take it by its name.
-    joint : whether one target has several predictions: f is then (n, t), y is (n,), and `hessian` gives (n, t, t).
+    quadratic : bool
+        Whether it is, in f: then one exact Newton step is enough.
+    for_numbers, for_classes : bool
+        Whether estimators of these take it by its name.
+    joint : bool
+        Whether one target has several predictions: f is then (n, t), y is (n,), and `hessian` gives (n, t, t).
 
     Examples
     --------

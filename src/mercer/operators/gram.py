@@ -96,9 +96,11 @@ class GramOperator(Operator):
     ----------
     kernel : Kernel, str or callable
         The kernel.
-    shape, dtype, device : of the matrix.
-    notes : how products are computed, such as "squared distances by matrix product, float32" or "float64 product:
-        R2 = 312 > 25".
+    shape, dtype, device : tuple and torch.dtype and torch.device
+        Those of the matrix.
+    notes : tuple of str
+        How products are computed, such as "squared distances by matrix product, float32" or "float64 product: R2 = 312
+        > 25".
     learns : bool
         Whether products carry gradients to the points or to parameters of the kernel.
     """

@@ -11,10 +11,9 @@ from mercer.core.arrays import Points
 from mercer.core.memory import parse_budget
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair
-from mercer.operators.base import Operator
 from mercer.operators.dials import FORMULA_BYTES, FORMULA_NUMBERS, LEAST_SHARE
 from mercer.operators.gram import GramOperator, lazy_matrix
-from mercer.operators.stored import Stored
+from mercer.operators.stored import StoredGram
 
 
 @dataclass(frozen=True)
@@ -37,15 +36,19 @@ class Placement:
         z = X if Z is None else Z
         return lazy_matrix(kernel, X, z, dtype or self.dtype, self.device, self.memory_budget, X)
 
-    def operator(self, kernel: Kernel, X: Points, dtype: torch.dtype | None = None) -> Operator:
-        """The Gram matrix of one sample, in memory where it is small."""
+    def operator(
+        self, kernel: Kernel, X: Points, Z: Points | None = None, dtype: torch.dtype | None = None
+    ) -> StoredGram | GramOperator:
+        """The Gram matrix of one sample or two, in memory where it is small."""
         place = self if dtype is None else replace(self, dtype=dtype)
-        return Stored(place.matrix(kernel, X)) if place.few(kernel, X) else place.gram(kernel, X)
+        if place.few(kernel, X, Z):
+            return StoredGram(kernel, X, _formula(kernel, X, Z))
+        return place.gram(kernel, X, Z)
 
     def matrix(self, kernel: Kernel, X: Points, Z: Points | None = None) -> torch.Tensor:
         """The Gram matrix itself, in float64 and in memory of its own."""
         if self.few(kernel, X, Z):
-            return kernel.on(DensePair(X.double(), None if Z is None else Z.double()))
+            return _formula(kernel, X, Z)
         return torch.as_tensor(self.gram(kernel, X, Z).dense()).to(torch.float64)
 
     def few(self, kernel: Kernel, X: Points, Z: Points | None = None) -> bool:
@@ -60,3 +63,7 @@ class Placement:
             return False
         given = parse_budget(self.memory_budget)
         return given is None or given >= FORMULA_BYTES
+
+
+def _formula(kernel: Kernel, X: Points, Z: Points | None) -> torch.Tensor:
+    return kernel.on(DensePair(X.double(), None if Z is None else Z.double()))

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.pair import DiagonalPair
 from mercer.operators.backends.costs import costs
 from mercer.operators.base import Operator
 
@@ -48,3 +50,15 @@ class Stored(Operator):
 
     def _name(self) -> str:
         return "matrix"
+
+
+class StoredGram(Stored):
+    """A Gram matrix in memory, with its kernel and the rows it is of."""
+
+    def __init__(self, kernel: Kernel, x: Points, matrix: Tensor) -> None:
+        super().__init__(matrix)
+        self.kernel, self.x = kernel, x
+
+    def row_diag(self) -> Tensor:
+        """k(x, x) at the rows, in float64."""
+        return self.kernel.on(DiagonalPair(self.x.double())).to(self.matrix)

@@ -29,7 +29,8 @@ def alpha_path(
 
     Parameters
     ----------
-    alphas, errors : the path and the error at each of its values, none negative; alpha = 0 has no place on the scale.
+    alphas, errors : array-like of shape (k,)
+        The path and the error at each of its values, none negative; alpha = 0 has no place on the scale.
     chosen : float or None
         The alpha to mark, the one of least error when None.
     criterion, error_name : str

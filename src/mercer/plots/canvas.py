@@ -127,10 +127,12 @@ def numbers(values: Any, name: str) -> np.ndarray:
     """`values` as a float64 array without NaN and infinity."""
     if isinstance(values, np.ndarray) and np.iscomplexobj(values):
         raise InputTypeError(f"{name} is complex; give real numbers.")
+    if isinstance(values, bool | np.bool_):
+        raise InputTypeError(f"{name}={values!r}: must be numbers.")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputTypeError(f"{name} must hold numbers: {error}.") from error
+        raise InputTypeError(f"{name}={values!r:.100}: must be numbers ({error}).") from error
     if not np.isfinite(array).all():
         raise InputError(f"{name} contains NaN or infinity.")
     return array

@@ -31,11 +31,16 @@ def decision_regions(
 
     Parameters
     ----------
-    X, labels : the rows (n, 2) to show and their classes.
-    first, second : places along the two features.
-    decisions : of shape (len(second), len(first), t): one value, positive for the second class, or one per class.
-    classes : the classes in the order of the decisions.
-    names : of the features.
+    X, labels : array-like of shape (n, 2) and array-like of shape (n,)
+        The rows to show and their classes.
+    first, second : array-like of shape (a,) and array-like of shape (b,)
+        Places along the two features.
+    decisions : array-like of shape (b, a, t)
+        One value, positive for the second class, or one for each class.
+    classes : sequence
+        The classes in the order of the decisions.
+    names : tuple of str
+        Names of the features.
     title : str
         Text above the axes.
     ax : Axes or None

@@ -33,8 +33,10 @@ def fit_1d(
     ----------
     X, y : array-like of shape (n, d), or list of objects and array-like of shape (n,) or (n, t)
         The n training rows, (n,) or (n, 1), and their targets.
-    grid, mean : m places and the predictions there; sorted for drawing.
-    std : m standard deviations, or None.
+    grid, mean : array-like of shape (m,)
+        Places, sorted for drawing, and the predictions there.
+    std : array-like of shape (m,) or None
+        Standard deviations, drawn as a band of two of them.
     label : str
         Name of the line in the legend.
     feature, target, feature_unit, target_unit : str

@@ -34,8 +34,10 @@ def process_1d(
     ----------
     X, y : array-like of shape (n, d), or list of objects and array-like of shape (n,) or (n, t)
         The n training rows, (n,) or (n, 1), and their targets.
-    grid, mean, std : m places, the mean and the deviation there.
-    samples : values (k, m) of k functions at these places, or None.
+    grid, mean, std : array-like of shape (m,)
+        Places, the mean and the deviation there.
+    samples : array-like of shape (k, m) or None
+        Values of k functions at these places.
     feature, target : str
         Words for the axes.
     title : str

@@ -35,11 +35,16 @@ def probability_map(
 
     Parameters
     ----------
-    X, labels : the rows (n, 2) to show and their classes.
-    first, second : places along the two features, at equal distances.
-    probabilities : of shape (len(second), len(first), classes).
-    classes : the classes in the order of the probabilities.
-    names : of the features.
+    X, labels : array-like of shape (n, 2) and array-like of shape (n,)
+        The rows to show and their classes.
+    first, second : array-like of shape (a,) and array-like of shape (b,)
+        Places along the two features, at equal distances.
+    probabilities : array-like of shape (b, a, c)
+        Probabilities of the c classes at each pair of places.
+    classes : sequence
+        The classes in the order of the probabilities.
+    names : tuple of str
+        Names of the features.
     title : str
         Text above the axes.
     ax : Axes or None

@@ -44,8 +44,10 @@ def predicted_against_actual(
 
     Parameters
     ----------
-    actual, predicted : n values each.
-    baseline : n values predicted by another model, or one number (the mean, say), drawn behind; None for no baseline.
+    actual, predicted : array-like of shape (n,)
+        The targets, and what was predicted for them.
+    baseline : array-like of shape (n,), float or None
+        Predictions of another model, or one number such as the mean, drawn behind.
     label, baseline_label : str
         Names of the models in the legend.
     target, unit : str

@@ -31,7 +31,8 @@ def risk_curve(
 
     Parameters
     ----------
-    along : the places of the errors, such as numbers of rows.
+    along : array-like of shape (k,)
+        The places of the errors, such as numbers of rows.
     errors : Mapping[str, Any]
         One sequence for each name; values that are infinite or not positive leave a gap.
     simulated : tuple[Any, Any, Any] or None

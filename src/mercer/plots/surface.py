@@ -36,8 +36,10 @@ def surface(
     ----------
     X, y : array-like of shape (n, d), or list of objects and array-like of shape (n,) or (n, t)
         The rows (n, 2) to show and their targets.
-    first, second : places along the two features, ascending.
-    mean, std : values of shape (len(second), len(first)); no deviations when None.
+    first, second : array-like of shape (a,) and array-like of shape (b,)
+        Places along the two features, ascending.
+    mean, std : array-like of shape (b, a) and array-like of shape (b, a) or None
+        Values at each pair of places, and their deviations.
     names, target : Sequence[str], str
         Words for the axes.
     title : str

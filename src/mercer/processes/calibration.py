@@ -142,7 +142,9 @@ class IntervalCalibration:
         """From observations and the means and deviations predicted for them, all of one shape."""
         y, mean, std = (np.asarray(v, dtype=np.float64).reshape(-1) for v in (y, mean, std))
         if not len(y) == len(mean) == len(std) > 0:
-            raise InputError(f"y, mean and std have {len(y)}, {len(mean)} and {len(std)} values: need equally many.")
+            raise InputError(
+                f"y, mean and std have {len(y)}, {len(mean)} and {len(std)} values: they must be equally many."
+            )
         bad = np.flatnonzero(~np.isfinite(y))
         if len(bad):
             raise InputError(f"y is not finite (first at position {bad[0]}); remove it first.")

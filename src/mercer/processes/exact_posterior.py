@@ -33,9 +33,12 @@ class LeaveOneOut:
     ----------
     mean : str, float or callable
         (n,) or (n, t).
-    std : of the observation, noise included; of the same shape as `mean`.
-    log_density : of the observation under that prediction.
-    observed : the observations.
+    std : array of shape (n,) or (n, t)
+        Deviations of the observations, noise included.
+    log_density : array of shape (n,) or (n, t)
+        Log densities of the observations under these predictions.
+    observed : array of shape (n,) or (n, t)
+        The observations.
     """
 
     mean: Any

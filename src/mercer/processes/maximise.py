@@ -182,6 +182,19 @@ def maximise(
 
     References: Byrd, Lu, Nocedal and Zhu, *A limited memory algorithm for bound constrained optimization*, 1995; Kass
     and Raftery, *Bayes factors*, 1995.
+
+    >>> import torch
+    >>> from mercer.core.arrays import Points
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators.placement import Placement
+    >>> from mercer.processes import ExactEvidence, Hyperparameters, Observations
+    >>> from mercer.processes.means import ZeroMean
+    >>> X = torch.linspace(0, 3, 20).unsqueeze(1).double()
+    >>> hyper = Hyperparameters.of(Gaussian(), noise=1.0, learn_noise=True)
+    >>> place = Placement(torch.device("cpu"), torch.float64)
+    >>> found = maximise(ExactEvidence(Observations(Points(X), X.sin()), hyper, ZeroMean(), place))
+    >>> found.value > found.start_value
+    True
     """
     hyper = evidence.hyperparameters
     starts = [hyper.start, *random_starts(hyper, n_restarts, seed)]

@@ -38,14 +38,22 @@ class AlphaPath:
 
     Attributes
     ----------
-    alphas : (k,), ascending.
-    errors : (k, t), the criterion for each alpha and target.
-    alpha : (t,), the chosen ones.
-    at_edge : (t,), whether the chosen alpha is the first or last of the path, so that a wider one may be better.
-    criterion : "loo", "gcv" or "folds".
-    measure : what the errors are.
-    constant : (t,), the error that the best constant leaves; None where it is not known.
-    rows : which rows the errors are of, in words; "" for all rows of the fit.
+    alphas : Tensor of shape (k,)
+        The values that were compared, ascending.
+    errors : Tensor of shape (k, t)
+        The criterion for each alpha and target.
+    alpha : Tensor of shape (t,)
+        The chosen ones.
+    at_edge : Tensor of shape (t,)
+        Whether the chosen alpha is the first or last of the path, so that a wider one may be better.
+    criterion : str
+        "loo", "gcv" or "folds".
+    measure : str
+        What the errors are.
+    constant : Tensor of shape (t,) or None
+        The error that the best constant leaves; None where it is not known.
+    rows : str
+        Which rows the errors are of, in words; "" for all rows of the fit.
     """
 
     alphas: Tensor

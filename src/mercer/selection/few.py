@@ -76,7 +76,7 @@ class _Centre(NamedTuple):
         if means is None:
             return cls(basis.new_zeros(basis.shape[1]), basis.new_zeros(spectrum.sums.cross.shape[1]), 0.0)
         if not means.weight > 0:
-            raise InputError("There are no rows with weight to learn from.")
+            raise InputError("All sample weights are zero: there are no rows to learn from.")
         return cls(basis.T @ means.features, means.targets, 1.0 / means.weight)
 
 

@@ -56,7 +56,9 @@ class LeftOutErrors:
         needed = checked_level(level) * (self.total + 1.0)
         if needed > self.total + LEFT_OUT_ROUNDING:
             least = math.ceil(level / (1.0 - level) - LEFT_OUT_ROUNDING)
-            raise InputError(f"level={level!r}: such intervals need at least {least:,} rows; there are {len(self):,}.")
+            raise InputError(
+                f"level={level!r}: intervals at this level need at least {least:,} rows; there are {len(self):,}."
+            )
         ascending, order = self.sizes.to(torch.float64).sort(dim=0)
         reached = positive_weights(self.weights, ascending)[order].cumsum(0)
         place = (reached < needed - LEFT_OUT_ROUNDING).sum(0, keepdim=True).clamp(max=len(self) - 1)

@@ -113,6 +113,14 @@ def select_loss_alpha(
 
     `how` is that of `left_out`. Returns the path, and at the chosen alpha the minima and the predictions for rows left
     out.
+
+    >>> from mercer.losses import Logistic
+    >>> from mercer.solvers import FullSpan
+    >>> y = torch.tensor([[1.0], [1.0], [-1.0], [-1.0]]).double()
+    >>> span = FullSpan.of(None, matrix=0.5 + 0.5 * y @ y.T + torch.eye(4).double())
+    >>> alphas = torch.tensor([0.1, 10.0]).double()
+    >>> select_loss_alpha(span, [Objective(Logistic(), y, 1.0)], lambda: torch.arange(4), {}, alphas)[0].alpha
+    tensor([0.1000], dtype=torch.float64)
     """
     ascending = alphas.sort().values
     warm: list[Minimum | None] = [None] * len(objectives)

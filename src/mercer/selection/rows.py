@@ -52,7 +52,7 @@ def merged_rows(X: Points, Y: Tensor, weights: Tensor | None = None, *, square: 
             [2.]], dtype=torch.float64), tensor([1., 2.], dtype=torch.float64))
     """
     if not len(Y):
-        raise InputError("There are no rows with weight to learn from.")
+        raise InputError("All sample weights are zero: there are no rows to learn from.")
     Y = Y.to(torch.float64).reshape(len(Y), -1)
     w = positive_weights(weights, Y)
     if X.is_tensor:

@@ -48,11 +48,16 @@ class Spectral:
 
     Attributes
     ----------
-    features : Phi, (n, r).
-    values : the eigenvalues, (r,).
-    weights : (n,).
-    intercept : whether there is b.
-    turn : theta as coefficients of the features that were given, where Phi is made of such, (m, r).
+    features : Tensor
+        Phi, (n, r).
+    values : Tensor
+        The eigenvalues, (r,).
+    weights : Tensor
+        Weights of the rows, (n,).
+    intercept : bool
+        Whether there is b.
+    turn : Tensor or None
+        Theta as coefficients of the features that were given, where Phi is made of such, (m, r).
     """
 
     features: Tensor

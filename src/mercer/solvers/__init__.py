@@ -6,6 +6,7 @@ from mercer.solvers.cholesky import Cholesky, CholeskyFactor
 from mercer.solvers.choose import choose, choose_for_loss, memory_needed
 from mercer.solvers.dual import Dual
 from mercer.solvers.eigenpro import EigenPro
+from mercer.solvers.eigensolvers import DenseEigen, Krylov
 from mercer.solvers.eigh import Eigh, Spectrum
 from mercer.solvers.falkon import Falkon
 from mercer.solvers.few_span import FewSpan
@@ -16,11 +17,12 @@ from mercer.solvers.landmarks import Landmarks, choose_landmarks
 from mercer.solvers.minimise import minimise
 from mercer.solvers.mixed_precision import MixedCholesky
 from mercer.solvers.newton import Minimum, Newton
-from mercer.solvers.nystrom import NystromSums
+from mercer.solvers.newton_solvers import DenseNewton, NystromNewton, PCGNewton
+from mercer.solvers.nystrom import Nystrom, NystromSums
 from mercer.solvers.objective import Objective
 from mercer.solvers.pcg import PCG
-from mercer.solvers.primal import PrimalSums
-from mercer.solvers.random_features import RandomFeatureSums
+from mercer.solvers.primal import Primal
+from mercer.solvers.random_features import RandomFeatures
 from mercer.solvers.registry import register
 from mercer.solvers.ridge import full_solvers, get_solver, ridge_solve
 from mercer.solvers.row_blocks import Block, RowBlocks
@@ -36,6 +38,8 @@ __all__ = [
     "Block",
     "Cholesky",
     "CholeskyFactor",
+    "DenseEigen",
+    "DenseNewton",
     "Dual",
     "EigenPro",
     "Eigenpairs",
@@ -46,14 +50,18 @@ __all__ = [
     "FourierFeatures",
     "FullSpan",
     "GradientDescent",
+    "Krylov",
     "Landmarks",
     "Minimum",
     "MixedCholesky",
     "Newton",
+    "Nystrom",
+    "NystromNewton",
     "NystromSums",
     "Objective",
-    "PrimalSums",
-    "RandomFeatureSums",
+    "PCGNewton",
+    "Primal",
+    "RandomFeatures",
     "RowBlocks",
     "Solution",
     "Solver",

@@ -10,7 +10,8 @@ import torch
 from mercer.core.errors import InputError
 from mercer.core.memory import parse_budget, readable, require, resolve_budget
 from mercer.solvers.dials import MANY_ALPHAS, MANY_LANDMARKS, MATRIX_SHARE, MOST_ROWS
-from mercer.solvers.registry import RIDGE_SOLVERS, name_of, traits_of
+from mercer.solvers.newton_solvers import LOSS_SOLVERS
+from mercer.solvers.registry import RIDGE_SOLVERS, name_of, solver_asked_for, traits_of
 from mercer.solvers.system import check_alpha
 
 SPECTRAL = "eigh"
@@ -195,9 +196,6 @@ def most_rows(solver: str, n_targets: int, budget: int) -> int:
     return int((-4 * t + math.sqrt(16 * t * t + 4 * m * budget / 8)) / (2 * m))
 
 
-LOSS_SOLVERS = ("dense", "pcg", "nystrom")
-
-
 def choose_for_loss(
     n: int,
     solver: Any = "auto",
@@ -216,8 +214,7 @@ def choose_for_loss(
     >>> choose_for_loss(10**6, memory_budget="1GiB")[0]
     'nystrom'
     """
-    if not isinstance(solver, str) or solver not in ("auto", *LOSS_SOLVERS):
-        raise InputError(f"solver={solver!r}: choose 'auto', 'dense', 'pcg' or 'nystrom'.")
+    asked, solver = solver, solver_asked_for(solver, LOSS_SOLVERS)
     if n_landmarks is not None and solver not in ("auto", "nystrom"):
         raise InputError(f"n_landmarks={n_landmarks} has no meaning for solver={solver!r}: use 'nystrom'.")
     budget, needed = resolve_budget(memory_budget, device), memory_needed(n, "cholesky")
@@ -225,7 +222,7 @@ def choose_for_loss(
         fitting = most_rows("cholesky", 1, budget)
         require(needed, budget, _what(n, solver), f"At most {fitting:,} rows fit; solver='pcg' needs no matrix.")
     if solver != "auto":
-        return solver, f"asked for by solver={solver!r}"
+        return solver, f"asked for by solver={asked!r}"
     if n_landmarks is not None:
         return "nystrom", f"landmarks because n_landmarks={n_landmarks} is given"
     if needed <= budget:

@@ -126,7 +126,7 @@ class Falkon:
         first = total(blocks, _first_pass, self.shift)
         weight, dtype = float(first["weight"]), first["precision"].dtype
         if weight <= 0:
-            raise InputError("There are no rows with weight to learn from.")
+            raise InputError("All sample weights are zero: there are no rows to learn from.")
         check_finite(first["cross"], "The sum of kernel values times targets")
         centre = Centre.of(first, self.shift)
         cross = centre.cross
@@ -348,7 +348,7 @@ def _first_pass(blocks: Iterable[Block], shift: Tensor | None = None) -> dict[st
         sums = torch.stack([more.first, more.second])
         targets = sums if targets is None else targets + sums
     if cross is None or targets is None:
-        raise InputError("There are no rows with weight to learn from.")
+        raise InputError("All sample weights are zero: there are no rows to learn from.")
     return {
         "rows": torch.tensor(rows),
         "weight": torch.tensor(weight, dtype=torch.float64),

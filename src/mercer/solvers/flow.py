@@ -217,6 +217,8 @@ class Flow:
         Of the parts.
     space : str
         What descends: the "function", or the "coefficients" (with an intercept those of the centred kernel).
+    total_weight : float or None
+        The sum of the weights of the rows, which t is multiplied with; None for their number.
 
     References
     ----------

@@ -51,8 +51,9 @@ def choose_landmarks(
 
     Parameters
     ----------
-    how : "uniform" draws them without replacement. "pivoted" takes the pivots of a randomly pivoted Cholesky factor of
-        30 m rows, which covers the data and stops when the rank of the kernel matrix is reached: best when the spectrum
+    how : str or array-like of shape (m, d)
+        "uniform" draws them without replacement. "pivoted" takes the pivots of a randomly pivoted Cholesky factor of 30
+        m rows, which covers the data and stops when the rank of the kernel matrix is reached: best when the spectrum
         decays fast. "leverage" draws by approximate ridge leverage scores of 30 m rows, which favours rows that no
         others can stand in for. An array or `Points` is taken as it is, without its repetitions.
     seed : int or torch.Generator
@@ -85,7 +86,7 @@ def choose_landmarks(
     generator = generator_from(seed)
     rows, counts = distinct_rows(X, weights)
     if len(rows) == 0:
-        raise InputError("There are no rows with weight to choose landmarks from.")
+        raise InputError("All sample weights are zero: there are no rows to choose landmarks from.")
     if len(rows) <= m:
         words = "distinct rows are landmarks" if len(rows) < len(X) else "rows are landmarks"
         return Landmarks(X.take(rows), rows, f"all {len(rows):,} {words}")

@@ -27,6 +27,13 @@ from mercer.solvers.whitening import landmark_matrix, whitening
 
 
 @register("nystrom")
+@dataclass(frozen=True)
+class Nystrom:
+    """Ridge regression on landmarks by normal equations, which `NystromSums` are; it has no options of its own."""
+
+    traits: ClassVar[Traits] = Traits("landmarks", matrices=7, merges=True)
+
+
 class NystromSums:
     r"""The sums that Nyström regression on m landmarks z_j needs of the rows x_i, gathered in any order,
 
@@ -53,8 +60,6 @@ class NystromSums:
     tensor([[0.1268],
             [1.7606]], dtype=torch.float64)
     """
-
-    traits: ClassVar[Traits] = Traits("landmarks", matrices=7, merges=True)
 
     def __init__(self, m: int, t: int, device: torch.device | str = "cpu") -> None:
         if m < 1 or t < 1:

@@ -158,7 +158,7 @@ def kinked_search(
 def _pass(trials: Sequence[Trial], blocks: Any, basis: Tensor) -> Arrays:
     found = total(blocks, sums_at, tuple(trials), basis)
     if "cross" not in found:
-        raise InputError("There are no rows with weight to learn from.")
+        raise InputError("All sample weights are zero: there are no rows to learn from.")
     return answers_of(trials, {name: value.to(basis) for name, value in found.items()}, basis)
 
 

@@ -117,14 +117,15 @@ class PCG:
         """Build the preconditioner once, to solve for many right-hand sides and for every alpha from that one up."""
         started = time.perf_counter()
         products = Products.of(A)
-        preconditioner = self._preconditioner(A, products, smallest_alpha)
+        preconditioner = self.preconditioner_of(A, products, smallest_alpha)
         return PreparedPCG(self, products, preconditioner, time.perf_counter() - started)
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution:
         """Solve for B (n,) or (n, t) with one alpha or one per column."""
         return self.prepare(A, float(check_alpha(alpha).min())).solve(B, alpha)
 
-    def _preconditioner(self, A: System, products: Products, smallest_alpha: float) -> Preconditioner:
+    def preconditioner_of(self, A: System, products: Products, smallest_alpha: float) -> Preconditioner:
+        """The preconditioner of a system, for every alpha from that one up."""
         if self.preconditioner is None:
             return Identity()
         if not isinstance(self.preconditioner, str):
@@ -213,7 +214,7 @@ class PreparedPCG:
         fitting = automatic_rank(accurate.n, max(0, resolve_budget(options.memory_budget, accurate.device) - used))
         if fitting < automatic_rank(accurate.n, 2**62) or not isinstance(options.preconditioner, str):
             return self.preconditioner
-        return options._preconditioner(accurate.system, accurate, smallest_alpha)
+        return options.preconditioner_of(accurate.system, accurate, smallest_alpha)
 
     def _goes_on(self, found: cg.Iterates) -> bool:
         """Whether some column cannot go further with products of this precision, and there are iterations left."""

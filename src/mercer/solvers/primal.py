@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.registry import register
 from mercer.solvers.traits import OWN_FEATURES, Traits
 
 
 @register("primal")
-class PrimalSums(NystromSums):
-    r"""The sums of a fit in the features of the kernel itself, :math:`k(x, z) = \varphi(x) \cdot \varphi(z)`,
+@dataclass(frozen=True)
+class Primal:
+    r"""A fit in the features of the kernel itself, :math:`k(x, z) = \varphi(x) \cdot \varphi(z)`, by sums of these,
 
     .. math:: (\Phi^T W \Phi + \alpha I)\, \beta = \Phi^T W y, \qquad f(x) = \varphi(x) \cdot \beta,
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -10,7 +11,6 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.functions.fourier import FeatureRows, FourierFeatures
 from mercer.kernels.explicit import ExplicitFeatures
-from mercer.solvers.nystrom import NystromSums
 from mercer.solvers.registry import register
 from mercer.solvers.row_blocks import Block
 from mercer.solvers.traits import Traits
@@ -29,7 +29,7 @@ def feature_block(
 
     >>> import torch
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.solvers.nystrom import NystromSums
+    >>> from mercer.solvers import NystromSums
     >>> X = Points(torch.linspace(0, 3, 50).unsqueeze(1).double())
     >>> features = FourierFeatures.draw(Gaussian(), X, n_features=20)
     >>> sums = NystromSums.of([feature_block(features, X, X.values.sin())])
@@ -45,7 +45,8 @@ def feature_block(
 
 
 @register("random_features")
-class RandomFeatureSums(NystromSums):
-    """The sums of a fit on random features, whose penalty is the sum of squares."""
+@dataclass(frozen=True)
+class RandomFeatures:
+    """A fit on random features by `NystromSums` of these, with the sum of squares as penalty."""
 
     traits: ClassVar[Traits] = Traits("features", matrices=7, merges=True)

@@ -4,60 +4,89 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from mercer.core.errors import InputError, InputTypeError
 from mercer.solvers.traits import Traits
 
 S = TypeVar("S", bound=type)
+Solvers = dict[str, Any]
+"""Classes of solvers for one kind of problem by name; their objects are frozen."""
 
-RIDGE_SOLVERS: dict[str, Any] = {}
-"""All solvers of `KernelRidge` by name; each is a class with `traits`."""
+
+class SolverObject(Protocol):
+    """An object of one of these classes: a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+SolverLike: TypeAlias = str | SolverObject
+"""A name, "auto" included, or an object."""
+
+RIDGE_SOLVERS: Solvers = {}
+"""The solvers of `KernelRidge`; each has `traits`."""
+LOSS_SOLVERS: Solvers = {}
+"""The solvers of `KernelClassifier` and `KernelRegressor`."""
+EIGENSOLVERS: Solvers = {}
+"""The solvers of `KernelPCA` and `MercerDecomposition`."""
 
 PLACE = ("memory_budget",)
 """Settings of a solver that stay on the machine where they were given, as those of estimators do."""
 
 
-def register(name: str) -> Callable[[S], S]:
-    """A class of solvers, with `traits`, that is known by a name from now on; its objects clone as themselves."""
+def register(name: str, among: Solvers = RIDGE_SOLVERS) -> Callable[[S], S]:
+    """A class of solvers that is known by a name from now on; its objects clone as themselves.
+
+    `among` are the solvers of the same kind of problem, by default those of ridge regression.
+
+    >>> from dataclasses import dataclass
+    >>> from mercer.solvers import Cholesky
+    >>> @register("halved")
+    ... @dataclass(frozen=True)
+    ... class Halved:
+    ...     traits = Cholesky.traits
+    ...
+    ...     def solve(self, A, B, alpha):
+    ...         return Cholesky().solve(A, B, alpha / 2)
+    >>> name_of(Halved()), RIDGE_SOLVERS.pop("halved").__name__
+    ('halved', 'Halved')
+    """
 
     def mark(cls: S) -> S:
-        RIDGE_SOLVERS[name] = cls
+        among[name] = cls
         cls.__sklearn_clone__ = _itself  # type: ignore[attr-defined]
         return cls
 
     return mark
 
 
-def name_of(solver: Any) -> str:
+def name_of(solver: Any, among: Solvers = RIDGE_SOLVERS) -> str:
     """The name of a solver, given by its name or as an object.
 
     >>> from mercer.solvers import PCG
     >>> name_of("eigh"), name_of(PCG(rank=200))
     ('eigh', 'pcg')
     """
-    if isinstance(solver, str):
-        if solver not in RIDGE_SOLVERS:
-            raise InputError(f"solver={solver!r} is unknown; the solvers are {known()}, or 'auto' to choose.")
-        return solver
-    for name, cls in RIDGE_SOLVERS.items():
-        if type(solver) is cls and is_dataclass(cls):
-            return name
-    raise InputTypeError(f"solver={solver!r}: give a name, {known()}, or a solver such as PCG(rank=200).")
+    name = _found(solver, among)
+    if name is not None:
+        return name
+    kind = InputError if isinstance(solver, str) else InputTypeError
+    such = " or ".join(f"{among[name].__name__}()" for name in sorted(among)[:2])
+    raise kind(f"solver={solver!r}: must be 'auto', {known(among)}, or a solver object such as {such}.")
 
 
-def solver_asked_for(solver: Any) -> str:
+def solver_asked_for(solver: Any, among: Solvers = RIDGE_SOLVERS) -> str:
     """The same, or "auto" where the choice is left open."""
-    return "auto" if isinstance(solver, str) and solver == "auto" else name_of(solver)
+    return "auto" if isinstance(solver, str) and solver == "auto" else name_of(solver, among)
 
 
-def known() -> str:
+def known(among: Solvers = RIDGE_SOLVERS) -> str:
     """The names of all solvers."""
-    return ", ".join(map(repr, sorted(RIDGE_SOLVERS)))
+    return ", ".join(map(repr, sorted(among)))
 
 
 def traits_of(solver: Any) -> Traits:
-    """The traits of a solver, given by its name or as an object.
+    """The traits of a solver of ridge regression, given by its name or as an object.
 
     >>> traits_of("eigh").matrices, traits_of("falkon").sums_of
     (3.5, 'landmarks')
@@ -67,13 +96,14 @@ def traits_of(solver: Any) -> Traits:
 
 
 def merges(solver: Any) -> bool:
-    """Whether further rows can join a fit by the solver of that name."""
-    return isinstance(solver, str) and solver in RIDGE_SOLVERS and traits_of(solver).merges
+    """Whether further rows can join a fit by a solver of ridge regression, given as a user gives it."""
+    name = _found(solver, RIDGE_SOLVERS)
+    return name is not None and traits_of(name).merges
 
 
-def options_of(solver: Any) -> set[str]:
+def options_of(solver: Any, among: Solvers = RIDGE_SOLVERS) -> set[str]:
     """The names of what a solver can be told."""
-    cls = RIDGE_SOLVERS[name_of(solver)]
+    cls = among[name_of(solver, among)]
     return {f.name for f in fields(cls)} if is_dataclass(cls) else set()
 
 
@@ -83,12 +113,12 @@ def is_default(solver: Any, name: str) -> bool:
 
 
 def to_dict(solver: Any) -> dict[str, Any]:
-    """A solver object as plain data: its name and its fields."""
-    values = {f.name: getattr(solver, f.name) for f in fields(solver) if f.repr and f.name not in PLACE}
+    """A solver object as plain data: the name of its class and its fields."""
+    values = {name: getattr(solver, name) for name in _saved_fields(type(solver))}
     for name, value in values.items():
         if not isinstance(value, bool | int | float | str | None):
             raise InputError(f"solver={solver!r}: its {name} does not fit a model file. Use pickle instead.")
-    return {"solver": name_of(solver), "fields": values}
+    return {"solver": type(solver).__name__, "fields": values}
 
 
 def from_dict(values: Mapping[str, Any]) -> Any:
@@ -96,15 +126,35 @@ def from_dict(values: Mapping[str, Any]) -> Any:
     name, given = values.get("solver"), values.get("fields")
     if set(values) != {"solver", "fields"} or not isinstance(name, str) or not isinstance(given, Mapping):
         raise InputError(f"solver={dict(values)!r}: expected the name of a solver and its fields.")
-    cls = RIDGE_SOLVERS[name_of(name)]
-    allowed = {f.name for f in fields(cls) if f.repr and f.name not in PLACE} if is_dataclass(cls) else set()
+    cls = _classes().get(name)
+    if cls is None:
+        raise InputError(f"solver={dict(values)!r}: no class of solvers that is registered has this name.")
     plain = all(isinstance(value, bool | int | float | str | None) for value in given.values())
-    if not set(given) <= allowed or not plain:
-        raise InputError(f"solver={dict(values)!r}: has fields that {cls.__name__} does not.")
+    if not set(given) <= _saved_fields(cls) or not plain:
+        raise InputError(f"solver={dict(values)!r}: has fields that {name} does not.")
     try:
         return cls(**given)
     except TypeError as error:
         raise InputError(f"solver={dict(values)!r}: {error}") from None
+
+
+def is_solver(value: Any) -> bool:
+    """Whether a value is an object of a class of solvers that is registered."""
+    return _classes().get(type(value).__name__) is type(value)
+
+
+def _found(solver: Any, among: Solvers) -> str | None:
+    if isinstance(solver, str):
+        return solver if solver in among else None
+    return next((name for name, cls in among.items() if type(solver) is cls), None)
+
+
+def _classes() -> Solvers:
+    return {cls.__name__: cls for among in (RIDGE_SOLVERS, LOSS_SOLVERS, EIGENSOLVERS) for cls in among.values()}
+
+
+def _saved_fields(cls: type) -> set[str]:
+    return {f.name for f in fields(cls) if f.repr and f.name not in PLACE} if is_dataclass(cls) else set()
 
 
 def _itself(self: Any) -> Any:

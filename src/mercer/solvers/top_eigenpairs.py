@@ -16,10 +16,10 @@ from mercer.core.results import SolverReport
 from mercer.core.seeding import generator_from
 from mercer.solvers.decompose import eigh, eigh_in_place
 from mercer.solvers.dials import ALLOWED, BASIS_BLOCKS, DENSE_ROWS, DENSE_SHARE, EIGENPAIRS_ROUNDED, EXTRA
+from mercer.solvers.eigensolvers import EIGENSOLVERS
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, dense_float64
 
-EIGENSOLVERS = ("auto", "krylov", "dense")
 ADVICE = (
     "values of the kernel are nearly constant over the rows; centre and scale the columns of X, or change the kernel"
 )
@@ -68,7 +68,7 @@ def top_eigenpairs(
     n = A.shape[0]
     if not 1 <= count <= n:
         raise InputError(f"count={count}: a matrix of {n} rows has 1 to {n} eigenvectors.")
-    if solver not in EIGENSOLVERS:
+    if solver not in ("auto", *EIGENSOLVERS):
         raise InputError(f"solver={solver!r}: give 'auto', 'krylov' or 'dense'.")
     if not tol >= 0 or not max_iter >= 1:
         raise InputError(f"tol={tol!r}, max_iter={max_iter!r}: tol must be >= 0 and max_iter >= 1.")

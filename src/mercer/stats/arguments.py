@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from mercer.core.memory import parse_budget
 from mercer.core.rules import (
     FLAG,
     SCALE,
     SEED,
+    Reader,
     Rule,
     Rules,
     check_arguments,
@@ -25,6 +27,7 @@ RULES: Rules = {
     "level": Rule(is_number, lambda value: 0 < value < 1, "a number between 0 and 1"),
     "m": whole(1),
     "max_rows": whole(2),
+    "memory_budget": Reader(parse_budget),
     "min_size": whole(1),
     "n_features": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer from 1 to 1,000,000"),
     "n_projections": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer from 1 to 1,000,000"),

@@ -65,12 +65,14 @@ def change_points(
         Kernel or name, optional A shift-invariant kernel. None for a Gaussian of half the median distance, with each
         column in units of its deviation.
     level : float
+        The probability of finding a change where there is none.
     min_size : int
         Rows between two changes, at least.
     order : array-like of shape (n,), or None
         True where rows depend on those before them, apart from changes: blocks of rows are
         permuted, as long as the correlation of differences of neighbours asks for; or the length of a block.
     n_features, n_resamples : int
+        Random features of the kernel, and permutations for each decision.
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
         The seed; None is 0.
     memory_budget : int, str or None

@@ -57,6 +57,7 @@ def conditional_independence_test(
         None for a Gaussian kernel of median width, with each column in units of its deviation. The regressions on Z try
         several Gaussian and Laplace kernels and leaves of trees, or only the one given.
     n_resamples : int
+        How often rows are drawn anew for the p-value.
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
         The seed; None is 0.
     memory_budget : int, str or None

@@ -25,7 +25,8 @@ class ControlFunctional:
     ----------
     mean : str, float or callable
         The estimate; an array where f has several columns.
-    plain_mean : the mean of f over the sample.
+    plain_mean : float or array of shape (t,)
+        The mean of f over the sample.
     weights : array
         Of the rows, with the sum one: the estimate is their weighted mean of f.
     """
@@ -54,10 +55,14 @@ def control_functional(
 
     Parameters
     ----------
-    f : values at the rows, (n,) or (n, t), or a function that gives them.
-    score, log_prob, kernel : see `ksd`; the rows must differ.
+    f : array-like of shape (n,) or (n, t), or callable
+        Values at the rows, or a function that gives them.
+    score, log_prob, kernel : callable or array-like of shape (n, d) and callable or None and Kernel or str
+        See `ksd`; the rows must differ.
     alpha : float
         Ridge, relative to the mean of k_p(x, x).
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     References
     ----------

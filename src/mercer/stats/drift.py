@@ -243,6 +243,7 @@ class DriftDetector(BaseEstimator):
 
     def _check_parameters(self) -> None:
         check(level=self.level, max_rows=self.max_rows, random_state=self.random_state)
+        check(memory_budget=self.memory_budget)
         check_count(self.n_resamples)
         if self.n_resamples + 1 < 1 / self.level:
             raise InputError(
@@ -251,7 +252,8 @@ class DriftDetector(BaseEstimator):
             )
         checked_run_length(self.expected_run_length)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain data and arrays, from which `from_state` makes an equal object."""
         watch = self._watch
         reference, arrays = self._reference.to_state()
         found = {
@@ -265,7 +267,8 @@ class DriftDetector(BaseEstimator):
         return written(FIELDS, SimpleNamespace(**found))
 
     @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+    def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        """The object that `to_state` described."""
         found = read(FIELDS, meta, arrays, cls.__name__)[0]
         model = cls(**found["params"])
         model._check_parameters()

@@ -6,16 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
 from mercer.core.arrays import restore
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.rules import Rule, is_number
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.stats.characteristic import characteristic_function
 from mercer.stats.gaussian_measures import GaussianMeasure
 from mercer.stats.pair_sums import pair_sums
 from mercer.stats.samples import sample_points, sample_weights
+
+SHRINKAGE = Rule(
+    lambda value: isinstance(value, str) or is_number(value),
+    lambda value: value == "auto" if isinstance(value, str) else 0 <= value <= 1,
+    '"auto" or a number between 0 and 1',
+)
 
 
 class MeanEmbedding:
@@ -36,9 +44,12 @@ class MeanEmbedding:
     ----------
     kernel_ : Kernel
         The kernel with its width found.
-    function_ : the embedding as an `RKHSFunction`; None for a distribution in closed form.
-    weights_ : of the rows, with the sum one; they may be negative.
-    shrinkage_ : the share that was taken off.
+    function_ : RKHSFunction or None
+        The embedding; None for a distribution in closed form.
+    weights_ : array of shape (n,)
+        Weights of the rows, with the sum one; they may be negative.
+    shrinkage_ : float
+        The share that was taken off.
 
     References
     ----------
@@ -144,12 +155,9 @@ class MeanEmbedding:
         """How much of the estimate's squared norm is noise: the variance of the mean beside its squared norm."""
         if self.shrinkage is None:
             return 0.0
-        if isinstance(self.shrinkage, int | float) and not isinstance(self.shrinkage, bool):
-            if not 0 <= self.shrinkage <= 1:
-                raise InputError(f"shrinkage={self.shrinkage!r}: must be between 0 and 1.")
+        SHRINKAGE.check("shrinkage", self.shrinkage, True)
+        if not isinstance(self.shrinkage, str):
             return float(self.shrinkage)
-        if self.shrinkage != "auto":
-            raise InputError(f'shrinkage={self.shrinkage!r}: must be "auto", a number between 0 and 1, or None.')
         sums = pair_sums([kernel], points, weights.unsqueeze(1), dtype=torch.float64)
         squares = float(weights.square().sum())
         if squares >= 1.0:
@@ -160,7 +168,7 @@ class MeanEmbedding:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "kernel_"):
-            raise InputError("This MeanEmbedding is not fitted yet: call fit(X) first.")
+            raise NotFittedError("This MeanEmbedding is not fitted yet: call fit(X) first.")
 
     def _check_alike(self, other: Any) -> None:
         if not isinstance(other, MeanEmbedding):

@@ -56,7 +56,8 @@ def goodness_of_fit_test(
 
     Parameters
     ----------
-    score, log_prob : see `ksd`.
+    score, log_prob : callable or array-like of shape (n, d) and callable or None
+        See `ksd`.
     sampler : callable or None
         A function (n, random_state) that draws n rows from p: a two-sample test with as many rows as X has.
     fit : callable or None
@@ -73,6 +74,8 @@ def goodness_of_fit_test(
         other. A number is the probability of a change.
     n_resamples : int or None
         2,000 by default, 500 with `fit`.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     References
     ----------

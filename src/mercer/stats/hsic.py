@@ -34,10 +34,15 @@ def hsic(
 
     Parameters
     ----------
-    kernel_x, kernel_y : a kernel for each, with its own width. `kernel_y` None is that of x for numbers, and one where
-        labels are equal, else zero, for labels (text, booleans, integers in one dimension).
+    X, Y : array-like of shape (n, d), data frame, or list of objects
+        Paired samples.
+    kernel_x, kernel_y : Kernel, str or None
+        A kernel for each, with its own width. `kernel_y` None is that of x for numbers, and one where labels are equal,
+        else zero, for labels (text, booleans, integers in one dimension).
     estimator : str
         "v", or "u" for the unbiased one of Song et al., which can be negative.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     References
     ----------

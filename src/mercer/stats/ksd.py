@@ -36,8 +36,11 @@ def ksd(
 
     Parameters
     ----------
-    score, log_prob : the gradients of log p at the rows, as a function or an array; or log p as a function of a torch
-        tensor of rows. One of both.
+    X : array-like of shape (n, d)
+        The sample.
+    score, log_prob : callable or array-like of shape (n, d), and callable or None
+        The gradients of log p at the rows, as a function or an array; or log p as a function of a torch tensor of rows.
+        One of both.
     kernel : Kernel, str or callable
         The base kernel, by default an inverse multiquadric with the median width and the power 1/2, which detects when
         a sample does not converge to p; or a kernel of its own on points, such as `DiscreteSteinKernel`.
@@ -45,6 +48,8 @@ def ksd(
         "v", or "u" for the unbiased one, which can be negative.
     sample_weight : array-like of shape (n,), or None
         Of the rows, possibly negative, divided by their sum.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     References
     ----------

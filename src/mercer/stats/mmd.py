@@ -8,7 +8,7 @@ from typing import Any
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel, resolve
-from mercer.stats.arguments import check, check_name
+from mercer.stats.arguments import check, check_given, check_name
 from mercer.stats.estimates import ESTIMATES, quadratic, shuffled
 from mercer.stats.families import domain_of, given_kernels
 from mercer.stats.samples import Pooled, sample_weights
@@ -52,7 +52,12 @@ def mmd(
         For sources of rows (`mercer.rows`) and Dask collections, which take all but "v" and "u": a Dask client, its
         address or an engine. "features" and "cross" are made where the rows are; the others read both sources side by
         side, and pair rows that are read together, so that these must be in random order.
-    weights_x, weights_y : of the rows, possibly negative, divided by their sum; for "v" and "u".
+    weights_x, weights_y : array-like of shape (n,) or None and array-like of shape (m,) or None
+        Weights of the rows, possibly negative, divided by their sum; for "v" and "u".
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        The seed; None is 0.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     References
     ----------
@@ -70,6 +75,7 @@ def mmd(
     """
     check_name("estimator", estimator, tuple(ESTIMATORS))
     check(squared=squared)
+    check_given(block_size=block_size, budget=budget)
     weighted = weights_x is not None or weights_y is not None
     if weighted and estimator not in ("v", "u"):
         raise InputError(f'Weights are for the estimators "v" and "u", not for {estimator!r}.')

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError, ModelFileError
-from mercer.core.rules import is_integer
+from mercer.core.errors import ModelFileError
+from mercer.core.rules import Rule, is_integer
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Gaussian
 from mercer.stats.dials import LEAST_STEPS, LONGEST, MEMORIES, STREAMS, WATCHED_FEATURES
@@ -156,8 +156,10 @@ def _run_length(records: list[tuple[np.ndarray, int, np.ndarray]], steps: int, t
     return float(first.sum() / alarmed.sum()) if alarmed.any() else float("inf")
 
 
+RUN_LENGTH = Rule(is_integer, lambda value: 10 <= value <= LONGEST, f"an integer from 10 to {LONGEST:,}")
+
+
 def checked_run_length(expected: Any) -> int:
     """A number of rows that can be simulated."""
-    if not is_integer(expected) or not 10 <= expected <= LONGEST:
-        raise InputError(f"expected_run_length={expected!r}: must be an integer from 10 to {LONGEST:,}.")
+    RUN_LENGTH.check("expected_run_length", expected, False)
     return int(expected)

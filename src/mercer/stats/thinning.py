@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
 from mercer.core.arrays import Points
@@ -92,7 +93,7 @@ class Thinning(BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "indices_"):
-            raise InputError(f"This {type(self).__name__} is not fitted yet: call fit first.")
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit first.")
 
 
 class SteinThinning(Thinning):
@@ -119,8 +120,10 @@ class SteinThinning(Thinning):
 
     Attributes
     ----------
-    indices_, weights_ : places of the chosen rows and their equal weights.
-    discrepancy_, discrepancies_ : the KSD of the chosen rows, at the end and after each.
+    indices_, weights_ : array of int and array
+        Places of the chosen rows and their equal weights.
+    discrepancy_, discrepancies_ : float and array
+        The KSD of the chosen rows, at the end and after each.
 
     References
     ----------
@@ -152,6 +155,7 @@ class SteinThinning(Thinning):
 
     def fit(self, X: Any, score: Any = None, *, log_prob: Any = None) -> Self:
         """Choose rows of X for the distribution with that score (a function or an array) or log density."""
+        check(standardize=self.standardize)
         points = sample_points(X, "X")
         m, target = _size(self.m, self.target, len(points))
         log_p = None
@@ -184,10 +188,13 @@ class KernelHerding(Thinning):
         A kernel or a name, whose width is the median distance.
     target : float or None
         Stop at this maximum mean discrepancy from the sample.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Attributes
     ----------
-    indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`; the discrepancy is the MMD to all rows.
+    indices_, weights_, discrepancy_, discrepancies_ : array of int and array and float and array
+        See `SteinThinning`; the discrepancy is the MMD to all rows.
 
     References
     ----------
@@ -235,11 +242,16 @@ class KernelThinning(Thinning):
         Whether to use Compress++; by default from 4,096 rows on.
     target : float or None
         Instead of m, the MMD to reach: sizes are doubled until it is.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        The seed; None is 0.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     Attributes
     ----------
-    indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`; the discrepancy is the MMD to all rows, of
-        more than 20,000 rows that to the 1,024 of them (or 4 m) that Compress++ chooses, among which m are found.
+    indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`
+        See `SteinThinning`; the discrepancy is the MMD to all rows, of more than 20,000 rows that to the 1,024 of them
+        (or 4 m) that Compress++ chooses, among which m are found.
 
     References
     ----------

@@ -64,7 +64,8 @@ def two_sample_test(
 
     Parameters
     ----------
-    X, Y : samples with the same columns, or lists of strings or other objects for kernels that take them.
+    X, Y : array-like of shape (n, d), data frame, or list of objects
+        Samples with the same columns, or lists of strings or other objects for kernels that take them.
     kernel : Kernel, str or callable
         None for ten Gaussian kernels and ten Laplace kernels (of the L1 distance), whose widths cover the pooled
         distances with each column in units of its deviation; "median" for one Gaussian; a kernel, a name or a list of
@@ -78,8 +79,9 @@ def two_sample_test(
         ones for sources of rows. See `mmd` for `block_size` and `budget`.
     null : str
         "permutation"; "wild" for time series of equal length side by side; "gamma" for one kernel, from n = 200.
-    groups : the group of each row of X and Y (a pair, or one sequence of m + n): groups, such as patients, are
-        exchanged as a whole.
+    groups : sequence or pair of sequences
+        The group of each row of X and Y (a pair, or one sequence of m + n): groups, such as patients, are exchanged as
+        a whole.
     order : array-like of shape (n,), or None
         True where rows follow each other in time: blocks of them are exchanged, as long as their correlation asks for;
         an integer is the length of a block.
@@ -88,6 +90,10 @@ def two_sample_test(
     client : dask.distributed.Client, str or None
         For sources of rows (`mercer.rows`) and Dask collections: a Dask client, its address or an engine; see `mmd` for
         how they are read.
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        The seed; None is 0.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     References
     ----------

@@ -55,8 +55,10 @@ def equivalents_accuracy(
 
     Parameters
     ----------
-    spectrum, coefficients, alpha : see `krr_risk`; alpha must be positive.
-    n : numbers of rows.
+    spectrum, coefficients, alpha : array-like of shape (p,) and array-like of shape (p,) and float
+        See `krr_risk`; alpha must be positive.
+    n : array-like of int
+        Numbers of rows.
     draws : int
         Designs for each.
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None

@@ -38,6 +38,7 @@ RULES: Rules = {
     "error": Rule(is_number, lambda value: 0 <= value <= 1, "a number between 0 and 1, the error of predicting zero"),
     "f": FUNCTION,
     "intercept": FLAG,
+    "k": DEGREE,
     "kernel": of_kind(lambda value: isinstance(value, Kernel), "a kernel, such as mercer.kernels.Gaussian(1.0)"),
     "kmax": DEGREE,
     "level": SHARE,

@@ -69,7 +69,8 @@ def exact_risk(
         The training rows.
     target : callable
         The true function of an array of rows.
-    population : rows that stand for the distribution: a dense grid, or many draws from it.
+    population : array-like of shape (N, d)
+        Rows that stand for the distribution: a dense grid, or many draws from it.
     alpha : float
         The ridge of ``K + alpha I``, positive.
     noise : float

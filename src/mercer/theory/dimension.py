@@ -69,7 +69,8 @@ def dimension_lower_bound(
         The matrix G, or the functions, of an array of rows.
     error : float
         The average over the functions of the squared error, between 0 and 1.
-    population : rows that stand for the distribution, where functions are given.
+    population : array-like of shape (N, d) or None
+        Rows that stand for the distribution, where functions are given.
 
     References
     ----------

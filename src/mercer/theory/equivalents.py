@@ -25,9 +25,12 @@ def effective_regularisation(
 
     Parameters
     ----------
-    spectrum : eigenvalues of the kernel's integral operator.
-    n, alpha : numbers of rows and ridges of ``K + alpha I``, which broadcast.
-    multiplicities : how often each eigenvalue occurs, once when None.
+    spectrum : array-like of shape (p,)
+        Eigenvalues of the kernel's integral operator.
+    n, alpha : int or array-like and float or array-like
+        Numbers of rows and ridges of ``K + alpha I``, which broadcast.
+    multiplicities : array-like of shape (p,) or None
+        How often each eigenvalue occurs, once when None.
     tail : float
         Sum of the eigenvalues that are left out of `spectrum`; it acts as a ridge.
 
@@ -123,12 +126,16 @@ def krr_risk(
 
     Parameters
     ----------
-    spectrum : eigenvalues of the kernel's integral operator; zero for what the kernel cannot learn.
-    coefficients : of the target in the eigenfunctions; with `multiplicities` the root of the power of each eigenspace.
-    n, alpha : numbers of rows and ridges of ``K + alpha I``.
+    spectrum : array-like of shape (p,)
+        Eigenvalues of the kernel's integral operator; zero for what the kernel cannot learn.
+    coefficients : array-like of shape (p,)
+        Of the target in the eigenfunctions; with `multiplicities` the root of the power of each eigenspace.
+    n, alpha : int or array-like and float or array-like
+        Numbers of rows and ridges of ``K + alpha I``.
     noise : float, array-like of shape (n,), or str
         Variance of the noise of the labels.
-    multiplicities, tail : see `effective_regularisation`.
+    multiplicities, tail : array-like of shape (p,) or None and float
+        See `effective_regularisation`.
 
     References
     ----------

@@ -133,7 +133,13 @@ def forecasters(
     alone: str = "",
     random_state: Any = None,
 ) -> list[Forecaster]:
-    """A forecaster for each problem, a target (n,) or several (n, t) whose errors are summed; see `learning_curve`."""
+    """A forecaster for each problem, a target (n,) or several (n, t) whose errors are summed; see `learning_curve`.
+
+    >>> x = np.linspace(0, 1, 100)
+    >>> [made] = forecasters(np.exp(-4 * (x[:, None] - x) ** 2), [np.sin(9 * x)])
+    >>> made.n, bool(made.now > 0)
+    (100, True)
+    """
     check(intercept=intercept, random_state=random_state)
     gram = square(gram)
     n = len(gram)

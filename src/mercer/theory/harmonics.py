@@ -23,7 +23,7 @@ def sphere_harmonics_dimension(d: int, k: int) -> int:
     >>> [sphere_harmonics_dimension(3, k) for k in range(4)]
     [1, 3, 5, 7]
     """
-    check_sphere(d, k)
+    check(d=d, k=k)
     return math.comb(k + d - 1, k) - (math.comb(k + d - 3, k - 2) if k >= 2 else 0)
 
 
@@ -42,7 +42,7 @@ def legendre(d: int, kmax: int, t: Any) -> np.ndarray:
     >>> float(legendre(3, 2, 0.5)[2])  # Legendre: (3 t^2 - 1) / 2
     -0.125
     """
-    check_sphere(d, kmax)
+    check(d=d, kmax=kmax)
     t = np.asarray(t, dtype=float)
     P = np.empty((kmax + 1, *t.shape))
     P[0] = 1.0
@@ -51,8 +51,3 @@ def legendre(d: int, kmax: int, t: Any) -> np.ndarray:
     for k in range(1, kmax):
         P[k + 1] = ((2 * k + d - 2) * t * P[k] - k * P[k - 1]) / (k + d - 2)
     return P
-
-
-def check_sphere(d: int, k: int) -> None:
-    """A dimension that has a sphere of harmonics, and a degree."""
-    check(d=d, degree=k)

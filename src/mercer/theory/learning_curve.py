@@ -123,9 +123,12 @@ def learning_curve(
 
     Parameters
     ----------
-    gram : K, of shape (n, n), of the kernel that more rows would be fitted with.
-    targets : (n,); or (n, t), whose squared errors are summed: class indicators give the Brier score.
-    factors : how many times as many rows.
+    gram : array-like of shape (n, n)
+        The matrix K of the kernel that more rows would be fitted with.
+    targets : array-like of shape (n,) or (n, t)
+        Squared errors of several are summed: class indicators give the Brier score.
+    factors : sequence of float
+        How many times as many rows.
     level : float
         Of the intervals.
     weights : array-like of shape (n,), or None
@@ -170,7 +173,14 @@ def learning_curve(
 def curve_of(
     made: Forecaster, factors: Any = (1, 2, 4, 8), level: float = 0.9, *, measure: str = "RMSE"
 ) -> LearningCurve:
-    """The learning curve that a forecaster draws."""
+    """The learning curve that a forecaster draws.
+
+    >>> from mercer.theory import forecasters
+    >>> x = np.linspace(0, 1, 100)
+    >>> made = forecasters(np.exp(-4 * (x[:, None] - x) ** 2), [np.sin(9 * x)])
+    >>> curve_of(made[0], factors=(1, 2)).rows
+    array([100, 200])
+    """
     FORECASTER.check("made", made, False)
     check(level=level, measure=measure)
     factors = vector(np.atleast_1d(numbers(factors, "factors")), "factors")

@@ -89,7 +89,8 @@ def staircase(
         Squared norms of the parts of degree 0, 1, ... of the target.
     alpha, noise : float
         Ridge, and variance of the noise of the labels.
-    exponents : values of log n / log d, by default 200 from 0.3 to one above the degree of the target.
+    exponents : array-like or None
+        Values of log n / log d, by default 200 from 0.3 to one above the degree of the target.
     simulate : Sequence[int]
         Numbers of rows at which to simulate.
     repeats : int

@@ -69,7 +69,8 @@ def universality(
         A kernel without parameters to find.
     X, y : array-like of shape (n, d), or list of objects and array-like of shape (n,) or (n, t)
         The population, a few thousand rows, and its labels.
-    n : numbers of training rows, well below those of the population.
+    n : array-like of int
+        Numbers of training rows, well below those of the population.
     alpha : float
         The ridge of ``K + alpha I``.
     repeats : int

@@ -84,7 +84,7 @@ class DaskEngine:
                 self._cancel([future for future in futures if future is not None])
                 raise
         if total is None:
-            raise InputError("There are no rows to work on.")
+            raise InputError("There are no rows.")
         return total
 
     def close(self) -> None:
@@ -152,8 +152,9 @@ class DaskEngine:
                 deaths += 1
                 if deaths > MOST_DEATHS:
                     raise ClusterError(
-                        f"Workers keep dying over one group of rows, at last {error.last_worker.address}: they may be "
-                        f"out of memory. Give them more, or smaller groups: DaskEngine(client, group_rows=...). {ON}"
+                        f"Workers keep dying on the same group of rows, the last one at {error.last_worker.address}: "
+                        "they may be out of memory. Give them more, or smaller groups: "
+                        f"DaskEngine(client, group_rows=...). {ON}"
                     ) from error
                 futures[i].release()
                 [futures[i]] = self._submit(merge, [bunch])

@@ -51,7 +51,7 @@ class SerialEngine:
             if after is not None:
                 after(done, total)
         if total is None:
-            raise InputError("There are no rows to work on.")
+            raise InputError("There are no rows.")
         return total
 
     def close(self) -> None:

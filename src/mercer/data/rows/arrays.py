@@ -90,7 +90,14 @@ class ArrayRows(RowSource):
 def npy_rows(
     X: str | os.PathLike[str], y: Any = None, sample_weight: Any = None, *, rows_at_once: int | None = None
 ) -> ArrayRows:
-    """Rows of a `.npy` file, read when needed; y and weights may be files too."""
+    """Rows of a `.npy` file, read when needed; y and weights may be files too.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/X.npy", np.zeros((100, 3)))
+    ...     npy_rows(f"{folder}/X.npy", np.ones(100)).n_rows
+    100
+    """
     arrays = [
         FileArray.npy(value) if isinstance(value, str | os.PathLike) else value for value in (X, y, sample_weight)
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from mercer.core.arrays import IMPUTE, IMPUTE_ROWS, REPLACE
 from mercer.core.errors import InputError
+from mercer.core.rules import whole
 from mercer.data.dials import NUMBERS_AT_ONCE, ROWS_AT_ONCE
 from mercer.data.rows.stream import read_ahead
 
@@ -168,8 +168,7 @@ def rows_at_once_for(n_columns: int, given: int | None = None) -> int:
     """
     if given is None:
         return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // max(1, n_columns)))
-    if isinstance(given, bool) or not isinstance(given, numbers.Integral) or given < 1:
-        raise InputError(f"rows_at_once={given!r}: must be a whole number, at least 1.")
+    whole(1).check("rows_at_once", given, True)
     return int(given)
 
 

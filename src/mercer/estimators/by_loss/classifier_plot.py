@@ -39,6 +39,6 @@ def reliability_plot(fit: LossFit, given: tuple[Any, Any] | None, *, ax: Axes | 
 
 def _training_rows(fit: LossFit) -> tuple[Any, Any]:
     if fit.sample is None:
-        raise InputError("plot() of a model that keeps no training rows needs data: give it X and y.")
+        raise InputError("The model does not store its training rows: pass X and y to plot().")
     assert fit.plan.classes is not None
     return fit.sample.rows.values, fit.plan.classes[fit.sample.targets[:, 0].long().numpy()]

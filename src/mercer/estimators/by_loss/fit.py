@@ -35,21 +35,36 @@ class LossFit:
 
     Attributes
     ----------
-    plan : what was done; its kernel has every parameter found.
-    seen : what is remembered of the rows.
-    function, intercept : the fitted functions, side by side, and what is added to each.
-    alpha : the one given or chosen.
-    objective : the least value found, summed over separate problems.
-    report : how it was found.
-    path : how alpha was chosen, or None.
-    sample : all rows, where each has a coefficient; else None.
-    crossings : rows at which quantiles crossed.
-    calibration : probabilities of decisions, for losses that have none of their own.
-    order : ranks of the rows in time, where they were given.
-    left_out : predictions for rows by fits that have not seen them, once they were asked for.
-    tuning : how the kernel's parameters were found, or None.
-    out : the same of each problem for rows with weight, where choosing alpha found them.
-    running : for the squared loss on landmarks the ridge regression that it is, whose sums further rows can join.
+    plan : LossPlan
+        What was done; its kernel has every parameter found.
+    seen : Seen
+        What is remembered of the rows.
+    function, intercept : KernelSum and Tensor
+        The fitted functions, side by side, and what is added to each.
+    alpha : float
+        The one given or chosen.
+    objective : float
+        The least value found, summed over separate problems.
+    report : SolverReport
+        How it was found.
+    path : AlphaPath or None
+        How alpha was chosen, or None.
+    sample : Sample or None
+        All rows, where each has a coefficient; else None.
+    crossings : int
+        Rows at which quantiles crossed.
+    calibration : Later
+        Probabilities of decisions, for losses that have none of their own.
+    order : Tensor or None
+        Ranks of the rows in time, where they were given.
+    left_out : LeftOutPredictions or None
+        Predictions for rows by fits that have not seen them, once they were asked for.
+    tuning : Tuned or None
+        How the kernel's parameters were found, or None.
+    out : list[LeftOut] or None
+        The same of each problem for rows with weight, where choosing alpha found them.
+    running : RidgeFit or None
+        For the squared loss on landmarks the ridge regression that it is, whose sums further rows can join.
     """
 
     plan: LossPlan

@@ -32,7 +32,7 @@ def classifier_forecaster(fit: LossFit, rows: Sample | None = None) -> Forecaste
     if not fit.plan.keeps_rows:
         return _on_landmarks(fit, rows)
     if rows is not None:
-        raise InputError("The model has its training rows: call this without X and y.")
+        raise InputError("The model stores its training rows: call this without X and y.")
     assert fit.sample is not None
     settings, sample = fit.plan.settings, fit.sample
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.core.rules import Rules, one_of
+from mercer.core.rules import Rules
 from mercer.data.engines import using_engine
 from mercer.data.given import (
     Alpha,
@@ -60,11 +60,12 @@ from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
 from mercer.estimators.common.refused import adds_rows, refuse_path
 from mercer.estimators.common.samples import check_features, checked_rows, checked_sample, checked_source
 from mercer.estimators.common.scores import ScoreMixin
+from mercer.estimators.common.solvers import solver_rule
 from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.files.persistence import register
 from mercer.kernels.names import KernelLike
 from mercer.losses import Loss
-from mercer.solvers.choose import LOSS_SOLVERS
+from mercer.solvers.registry import LOSS_SOLVERS, SolverLike
 from mercer.theory import Forecaster, LearningCurve, SamplesNeeded, curve_of, samples_needed
 
 
@@ -99,9 +100,10 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
     tune : bool or str
         As in `KernelRidge`, by the leave-one-out error of least squares to labels -1 and 1 in place of the
         loss.
-    solver : str
-        Where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom"
-        has a coefficient for each landmark. "auto" decides by memory before it starts.
+    solver : str or solver object
+        How Newton systems are solved: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has a coefficient
+        for each landmark. "auto" decides by memory before it starts. Or a solver object of `mercer.solvers` with
+        options of its own: `DenseNewton`, `PCGNewton` or `NystromNewton`, such as ``PCGNewton(rank=200)``.
     device, dtype, memory_budget, random_state, n_landmarks, landmarks, checkpoint, client, verbose : see `KernelRidge`
         As in `KernelRidge`. A checkpoint is written between passes over the rows.
     tol : float
@@ -150,7 +152,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
     own_rules: ClassVar[Rules] = {
         "alpha": POSITIVE_RIDGE,
         "loss": loss_rule("classes"),
-        "solver": one_of("auto", *LOSS_SOLVERS),
+        "solver": solver_rule(LOSS_SOLVERS),
     }
     classes_: np.ndarray
 
@@ -163,7 +165,7 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
         fit_intercept: bool = True,
         tune: bool | str = False,
         class_weight: ClassWeight = None,
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         device: Device = "auto",
         dtype: Precision = "auto",
         memory_budget: Budget = None,

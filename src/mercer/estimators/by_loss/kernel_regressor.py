@@ -59,11 +59,12 @@ from mercer.estimators.common.samples import (
     features_to_draw,
 )
 from mercer.estimators.common.scores import ScoreMixin, on_host, quantile_score, with_targets
+from mercer.estimators.common.solvers import solver_rule
 from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.files.persistence import register
 from mercer.kernels.names import KernelLike
 from mercer.losses import Loss
-from mercer.solvers.choose import LOSS_SOLVERS
+from mercer.solvers.registry import LOSS_SOLVERS, SolverLike
 
 
 @register
@@ -102,9 +103,10 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
         Whether to add an intercept without penalty, as scikit-learn's SVR does.
     tune : bool or str
         As in `KernelRidge`, by the leave-one-out error of least squares in place of the loss.
-    solver : str
-        Where Newton's method takes its systems from: "dense" stores the Gram matrix, "pcg" does not, "nystrom"
-        has a coefficient for each landmark. "auto" decides by memory before it starts.
+    solver : str or solver object
+        How Newton systems are solved: "dense" stores the Gram matrix, "pcg" does not, "nystrom" has a coefficient
+        for each landmark. "auto" decides by memory before it starts. Or a solver object of `mercer.solvers` with
+        options of its own: `DenseNewton`, `PCGNewton` or `NystromNewton`, such as ``PCGNewton(rank=200)``.
     device, dtype, memory_budget, random_state, n_landmarks, landmarks, checkpoint, client, verbose : see `KernelRidge`
         As in `KernelRidge`. A checkpoint is written between passes over the rows.
     tol : float
@@ -152,7 +154,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
     own_rules: ClassVar[Rules] = {
         "alpha": POSITIVE_RIDGE,
         "loss": loss_rule("numbers"),
-        "solver": one_of("auto", *LOSS_SOLVERS),
+        "solver": solver_rule(LOSS_SOLVERS),
         "units": one_of(*UNITS),
     }
     quantiles_: tuple[float, ...] | None
@@ -169,7 +171,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
         units: str = "spread",
         fit_intercept: bool = True,
         tune: bool | str = False,
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         device: Device = "auto",
         dtype: Precision = "auto",
         memory_budget: Budget = None,
@@ -278,9 +280,12 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
 
         Parameters
         ----------
-        X : rows to predict.
-        level : the share of new rows inside; for rows like those of the training.
-        calibrate : rows and targets that the model has not seen, (X, y), to take the errors from instead.
+        X : array-like of shape (m, d), data frame, or list of objects
+            Rows to predict.
+        level : float
+            The share of new rows inside; for rows like those of the training.
+        calibrate : tuple or None
+            Rows and targets that the model has not seen, (X, y), to take the errors from instead.
 
         References
         ----------

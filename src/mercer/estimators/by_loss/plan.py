@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class LossPlan:
     n_rows: int | None = None
     reserved: int = 0
 
-    @property
+    @cached_property
     def losses(self) -> tuple[Loss, ...]:
         """One loss for each of the quantiles, else one alone, in the units of the targets."""
         return tuple(loss.in_units(self.unit) for loss in self.settings.losses)

@@ -31,7 +31,9 @@ def calibration_of(fit: LossFit) -> Calibration:
     """The calibration of a fit, found when it is first needed."""
     if fit.calibration.value is None:
         if fit.sample is None:
-            raise InputError("predict_proba: the model keeps no training rows to calibrate with.")
+            raise InputError(
+                "predict_proba needs training rows to calibrate probabilities, and the model does not store them."
+            )
         problem = problem_of(fit.plan, fit.sample)
         out = decisions_left_out(fit.plan, problem, fit.alpha, list(known(fit, problem)))
         fit.calibration.value = calibrated(problem.data, out)

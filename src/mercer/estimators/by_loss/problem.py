@@ -67,7 +67,8 @@ def problem_of(plan: LossPlan, sample: Sample) -> Problem:
         require_semidefinite(operator, sample.seen.dtype)
     matrix = torch.as_tensor(operator.dense()) if plan.solver == "dense" else None
     stored = 0 if matrix is None else matrix.nbytes
-    full = FullSpan.of(operator, matrix, settings.seed, room=resolve_budget(place.memory_budget, place.device) - stored)
+    room = resolve_budget(place.memory_budget, place.device) - stored
+    full = FullSpan.of(operator, matrix, settings.seed, rank=settings.rank, room=room)
     return Problem(data, objectives, places, len(sample), full, Centres(plan.kernel, sample.rows))
 
 

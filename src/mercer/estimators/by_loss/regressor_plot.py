@@ -55,6 +55,6 @@ def _middle(values: np.ndarray) -> np.ndarray:
 
 def _training_rows(fit: LossFit) -> tuple[Any, Any, Any]:
     if fit.sample is None:
-        raise InputError("plot() of a model that keeps no training rows needs data: give it X and y.")
+        raise InputError("The model does not store its training rows: pass X and y to plot().")
     rows = fit.sample.rows
     return rows.values, fit.sample.targets[:, 0], fit.predictions(rows).cpu()

@@ -9,11 +9,14 @@ from typing import Any
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.estimators.by_loss.quantiles import checked_quantiles, is_list
+from mercer.estimators.common.solvers import with_options
+from mercer.estimators.dials import TOL
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.names import is_open
 from mercer.losses import Loss, PiecewiseLinear, Quantile, get_loss
 from mercer.losses.registry import names_for
 from mercer.solvers.landmarks import check_landmarks
+from mercer.solvers.registry import LOSS_SOLVERS
 
 UNITS = ("spread", "raw")
 """What numbers in units of y are multiples of: its spread, or its unit as it is."""
@@ -24,8 +27,9 @@ class LossSettings:
     """What a user asked for; see `KernelClassifier` and `KernelRegressor`.
 
     `losses` are one for each of the `quantiles`, else one alone; `in_spreads` tells that their parameters are multiples
-    of the spread of y. `n_landmarks` counts those that are given as points, too. `in_columns` tells that predictions
-    have a column for each quantile, also for one; `any_kernel` that tuning may take another kernel.
+    of the spread of y. `n_landmarks` counts those that are given as points, too. `rank` is that of a preconditioner.
+    `in_columns` tells that predictions have a column for each quantile, also for one; `any_kernel` that tuning may take
+    another kernel.
     """
 
     kernel: Kernel
@@ -34,7 +38,7 @@ class LossSettings:
     alpha: Any
     fit_intercept: bool
     tune: bool | str
-    solver: Any
+    solver: str
     device: Any
     dtype: Any
     memory_budget: Any
@@ -44,6 +48,7 @@ class LossSettings:
     n_landmarks: int | None
     landmarks: Any
     verbose: bool
+    rank: int | None = None
     checkpoint: Any = None
     client: Any = None
     class_weight: Any = None
@@ -83,7 +88,7 @@ class LossSettings:
 
 
 def _shared(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    p = dict(parameters)
+    p = with_options(parameters, LOSS_SOLVERS, tol=TOL, max_iter=None)
     p["any_kernel"] = is_open(p["kernel"])
     p["kernel"], p["seed"] = as_kernel(p["kernel"]), as_seed(p.pop("random_state"))
     p["n_landmarks"] = check_landmarks(p["landmarks"], p["n_landmarks"])

@@ -52,7 +52,8 @@ def more_rows(
         begun = replace(first, path=begun.path)
     if begun.running is None:
         raise InputError(
-            "A fit by `fit`, or one that was saved, has no sums that partial_fit could add to: start anew."
+            "Models fitted by fit() or loaded from a file do not store the sums that partial_fit needs: start from a "
+            "new model."
         )
     before = begun.plan.settings
     changed = [name for name in FIXED if not same_setting(getattr(before, name), getattr(settings, name))]

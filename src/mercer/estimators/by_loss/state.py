@@ -27,7 +27,7 @@ from mercer.estimators.common.state import (
 from mercer.files.fields import Array, Field, Fields, Rows
 from mercer.files.kinds import number, one_of, whole
 from mercer.functions.basis import Centres
-from mercer.solvers.choose import LOSS_SOLVERS
+from mercer.solvers.registry import LOSS_SOLVERS
 
 if TYPE_CHECKING:
     from mercer.estimators.by_loss.kernel_classifier import KernelClassifier
@@ -72,7 +72,7 @@ def _classifier(model: KernelClassifier, found: Any) -> LossFit:
     if fit.sample is not None:
         check_codes(fit.sample.targets, len(found.classes))
     elif known is None and fit.plan.calibrates:
-        raise ModelFileError("there are neither training rows nor what they would calibrate")
+        raise ModelFileError("there are neither training rows nor a calibration")
     return fit
 
 

@@ -61,15 +61,18 @@ class KernelEstimator(BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one safetensors file; `mercer.load(path)` reads it back."""
-        check_is_fitted(self)
         save(self, path)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain data and arrays, from which `from_state` makes an equal object."""
+        check_is_fitted(self)
         return self.saved.state(self, self._fit)
 
     @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        model, fit = cls.saved.model(cls, meta, arrays)
+    def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        """The object that `to_state` described."""
+        model, fit, columns = cls.saved.model(cls, meta, arrays)
+        vars(model).update(columns)
         return cast(Self, model._keep(fit, warn=False))
 
     def report(self) -> Report:

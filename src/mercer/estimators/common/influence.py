@@ -16,9 +16,12 @@ class Influence:
 
     Attributes
     ----------
-    rows : (m, k) places of the training rows.
-    weights : (m, k) label weights: how much the prediction moves when the label of that row moves by one.
-    labels : (m, k) or (m, k, t) labels of those rows; weight times label is the row's share of the prediction.
+    rows : array of shape (m, k)
+        Places of the training rows.
+    weights : array of shape (m, k)
+        Label weights: how much the prediction moves when the label of that row moves by one.
+    labels : array of shape (m, k) or (m, k, t)
+        Labels of those rows; weight times label is the row's share of the prediction.
     """
 
     rows: Any

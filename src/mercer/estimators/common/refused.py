@@ -10,6 +10,7 @@ from mercer.core.errors import InputTypeError
 from mercer.data.given import Rows
 from mercer.data.rows import RowSource, is_dask
 from mercer.losses import Squared
+from mercer.solvers import NystromNewton
 
 IN_PARTS = ("KernelRidge", "KernelRegressor", "KernelClassifier", "GaussianProcessRegressor")
 TEXT = (".csv", ".tsv", ".txt", ".json", ".xlsx")
@@ -50,10 +51,10 @@ def adds_rows(estimator: BaseEstimator) -> bool:
     )
     if loss != "squared" and not isinstance(loss, Squared):
         raise AttributeError(
-            f"{name}(loss={loss!r}) has no partial_fit: the minimum of this loss depends on all rows together. For the "
-            'squared loss rows add up: use loss="squared"; else fit to all rows, or to a mercer.rows source of them.'
+            f"{name}(loss={loss!r}) has no partial_fit: this loss needs all rows at once. "
+            'Use loss="squared", whose sums over rows add up, or fit to all rows or to a mercer.rows source of them.'
         )
-    if solver not in ("auto", "nystrom"):
+    if not isinstance(solver, NystromNewton) and solver not in ("auto", "nystrom"):
         raise AttributeError(
             f"{name}(solver={solver!r}) has no partial_fit: a coefficient for each row depends on all of them. Use "
             "solver='nystrom'."

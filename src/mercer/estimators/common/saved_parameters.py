@@ -35,7 +35,6 @@ from mercer.losses import Loss
 from mercer.processes.priors import PRIORS
 from mercer.solvers import registry as solvers
 from mercer.solvers.landmarks import HOW
-from mercer.solvers.registry import RIDGE_SOLVERS
 
 PLACE = ("client", "checkpoint", "device", "memory_budget", "verbose")
 """Parameters of where and how a fit runs, not of what it finds: they stay on the machine where they were given.
@@ -101,8 +100,8 @@ def checked_params(estimator: Any) -> dict[str, Any]:
     return params
 
 
-def read_params(cls: Any, params: dict[str, Any]) -> Any:
-    """An unfitted estimator with the parameters that `checked_params` gave."""
+def read_params(cls: Any, params: dict[str, Any], points: Any = "uniform") -> Any:
+    """An unfitted estimator with the parameters that `checked_params` gave; `points` are the landmarks of the file."""
     placed = [name for name in PLACE if name in params]
     if placed:
         raise ModelFileError(
@@ -112,7 +111,7 @@ def read_params(cls: Any, params: dict[str, Any]) -> Any:
     kinds = {name: KINDS.get(name, PLAIN) for name in cls._get_param_names() if name not in PLACE}
     found = Table(kinds, may_lack=kinds).read(params, "params")
     if found.get("landmarks") == GIVEN:
-        found["landmarks"] = "uniform"
+        found["landmarks"] = points
     model = cls(**found)
     check_parameters(model, cls.own_rules)
     return model
@@ -126,7 +125,7 @@ def plain_param(name: str, value: object) -> Any:
         return to_dict(value)
     if isinstance(value, Loss):
         return losses.to_dict(value)
-    if type(value) in RIDGE_SOLVERS.values():
+    if solvers.is_solver(value):
         return solvers.to_dict(value)
     if isinstance(value, np.ndarray | np.generic | Tensor):
         return value.tolist()

@@ -16,7 +16,7 @@ from mercer.core.devices import DTYPES
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.results import SolverReport
 from mercer.data.sample import Sample, Seen
-from mercer.estimators.common.saved_parameters import GIVEN, checked_params, read_params
+from mercer.estimators.common.saved_parameters import checked_params, read_params
 from mercer.files.fields import Array, Entry, Field, Fields, File, Where, read, written
 from mercer.files.kinds import (
     ANY_TABLE,
@@ -229,23 +229,24 @@ class Saved:
         meta, arrays = written(self.fields, fit)
         return {"params": checked_params(model), "names": None if names is None else list(names)} | meta, arrays
 
-    def model(self, cls: Any, meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[Any, Any]:
-        """The model that `state` described, and its fit."""
+    def model(self, cls: Any, meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[Any, Any, dict[str, Any]]:
+        """The model that `state` described, its fit, and what scikit-learn knows of its columns."""
         values, sizes = read({**COMMON, **self.fields}, meta, arrays, cls.__name__)
-        found, d = SimpleNamespace(**values, sizes=sizes), sizes.get("d")
-        model = read_params(cls, found.params)
-        _remember_columns(model, d, found.names)
-        rows = found.rows = values.get("rows")
-        if rows is not None and found.names is not None:
-            found.rows = Points(rows.values, tuple(found.names))
+        rows, names, d = values.get("rows"), values["names"], sizes.get("d")
+        if rows is not None:
+            as_given = values.get("torch_in", getattr(values.get("seen"), "torch_in", False)) or not rows.is_tensor
+            model = read_params(cls, values["params"], rows.values if as_given else rows.values.numpy())
+        else:
+            model = read_params(cls, values["params"])
+        columns = _columns(d, names)
+        if rows is not None and names is not None:
+            values["rows"] = Points(rows.values, tuple(names))
+        found = SimpleNamespace(**values, sizes=sizes)
         for name in ("kernel", "start_kernel"):
             if values.get(name) is not None:
                 points = Points(torch.zeros(1, d or 1, dtype=torch.float64)) if rows is None else found.rows
                 check_at(values[name], points)
-        if rows is not None and found.params.get("landmarks") == GIVEN:
-            as_given = values.get("torch_in", getattr(values.get("seen"), "torch_in", False)) or not rows.is_tensor
-            model.landmarks = rows.values if as_given else rows.values.numpy()
-        return model, self.restored(model, found)
+        return model, self.restored(model, found), columns
 
 
 COMMON: dict[str, Entry] = {"params": Field(ANY_TABLE), "names": Field(optional(TEXTS))}
@@ -283,11 +284,9 @@ def check_codes(codes: Tensor, classes: int) -> None:
         raise ModelFileError("array 'targets' does not hold codes of classes")
 
 
-def _remember_columns(model: Any, d: int | None, names: list[str] | None) -> None:
-    """Set what scikit-learn knows of the columns: their number, None for objects, and their names."""
+def _columns(d: int | None, names: list[str] | None) -> dict[str, Any]:
+    """What scikit-learn knows of the columns: their number, not that of objects, and their names."""
     if names is not None and (len(names) != d or len(set(names)) != d):
         raise ModelFileError(f"names is {names!r:.60}, expected {d} different ones")
-    if d is not None:
-        model.n_features_in_ = d
-    if names is not None:
-        model.feature_names_in_ = np.asarray(names, dtype=object)
+    known = {} if d is None else {"n_features_in_": d}
+    return known if names is None else known | {"feature_names_in_": np.asarray(names, dtype=object)}

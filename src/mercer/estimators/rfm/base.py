@@ -20,6 +20,7 @@ from mercer.estimators.common.base import KernelEstimator
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.samples import check_features, checked_rows
 from mercer.estimators.common.scores import ScoreMixin
+from mercer.estimators.common.solvers import solver_rule
 from mercer.estimators.rfm.fit import RFMFit
 from mercer.estimators.rfm.report import account_of, column_names, machine_report
 from mercer.estimators.rfm.settings import MATRICES, candidates
@@ -27,7 +28,7 @@ from mercer.estimators.rfm.state import MACHINE
 from mercer.kernels import Kernel
 from mercer.kernels.names import KernelLike
 from mercer.plots.features import column_weights, gradient_matrix, rounds_path
-from mercer.solvers.registry import solver_asked_for
+from mercer.solvers.registry import RIDGE_SOLVERS, SolverLike
 
 
 class FeatureMachine(ScoreMixin, KernelEstimator):
@@ -44,7 +45,7 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
         "matrix": one_of(*MATRICES),
         "max_iter": Rule(is_integer, lambda value: 1 <= value <= 1000, "an integer from 1 to 1,000"),
         "n_folds": whole(2),
-        "solver": Reader(solver_asked_for),
+        "solver": solver_rule(RIDGE_SOLVERS),
     }
     kernel_: Kernel
     _fit: RFMFit
@@ -58,7 +59,7 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
         max_iter: int = 6,
         n_folds: int = 5,
         n_learn: int = 4000,
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         n_landmarks: int | None = None,
         landmarks: Landmarks = "uniform",
         device: Device = "auto",
@@ -136,6 +137,7 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
         like = torch.empty(0) if self._fit.seen.torch_in else None
         return restore(values, like)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """With what the report says of rows that the file does not have."""
+        check_is_fitted(self)
         return self.saved.state(self, replace(self._fit, told=account_of(self._fit, self._names())))

@@ -22,6 +22,7 @@ from mercer.estimators.rfm.fit import RFMFit, codes_of, fit_rows
 from mercer.estimators.rfm.settings import RFMSettings
 from mercer.files.persistence import register
 from mercer.kernels.names import KernelLike
+from mercer.solvers.registry import SolverLike
 
 
 @register
@@ -44,8 +45,10 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
     ----------
     classes_ : array
         The labels, sorted.
-    accuracy_ : the share of rows left out that is right; they were seen by no M and no ridge. NaN for too few rows.
-    agop_, feature_importances_, kernel_, alpha_, n_iter_, solver_report_ : as in `RFMRegressor`.
+    accuracy_ : float
+        The share of rows left out that is right; they were seen by no M and no ridge. NaN for too few rows.
+    agop_, feature_importances_, kernel_, alpha_, n_iter_, solver_report_ : see `RFMRegressor`
+        As in `RFMRegressor`.
 
     References
     ----------
@@ -73,7 +76,7 @@ class RFMClassifier(ClassifierMixin, FeatureMachine):
         n_folds: int = 5,
         n_learn: int = 4000,
         class_weight: ClassWeight = None,
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         n_landmarks: int | None = None,
         landmarks: Landmarks = "uniform",
         device: Device = "auto",

@@ -32,18 +32,30 @@ class RFMFit:
 
     Attributes
     ----------
-    settings : what was asked for.
-    seen : what is remembered of the rows.
-    lens : how the machine sees columns.
-    machine : the ridge regression on what it sees, of targets less `shift`.
-    choice : what was chosen, with its cross-fitted error.
-    paths : the error of finalists by number of rounds.
-    error : root mean squared error of each target at rows left out; NaN where there were too few rows.
-    judged : how it was found: "cross-fitted" or "held out".
-    calibration, accuracy : of a classifier, probabilities and the share of rows left out that is right.
-    classes : of a classifier, the labels.
-    out : rows with predictions that did not see their labels, for reports; not in files.
-    told : what the report of a model read from a file says of these rows.
+    settings : RFMSettings
+        What was asked for.
+    seen : Seen
+        What is remembered of the rows.
+    lens : Lens
+        How the machine sees columns.
+    machine : KernelRidge
+        The ridge regression on what it sees, of targets less `shift`.
+    choice : Choice
+        What was chosen, with its cross-fitted error.
+    paths : tuple[tuple[Machine, tuple[float, ...]], ...]
+        The error of finalists by number of rounds.
+    error : Tensor
+        Root mean squared error of each target at rows left out; NaN where there were too few rows.
+    judged : str
+        How it was found: "cross-fitted" or "held out".
+    calibration, accuracy : Calibration or None and float
+        Of a classifier, probabilities and the share of rows left out that is right.
+    classes : array or None
+        Of a classifier, the labels.
+    out : LeftOut or None
+        Rows with predictions that did not see their labels, for reports; not in files.
+    told : Account or None
+        What the report of a model read from a file says of these rows.
     """
 
     settings: RFMSettings

@@ -46,18 +46,21 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
         Largest number of rows that M is learned from. The regression is fitted to all rows.
     solver, n_landmarks, landmarks : str or solver object and int or None and str or array-like of shape (m, d)
         Of the regression with the learned M, as in `KernelRidge`.
-    device, dtype, memory_budget, random_state, verbose
+    device, dtype, memory_budget, random_state, verbose : see `KernelRidge`
         As in `KernelRidge`.
 
     Attributes
     ----------
-    agop_ : M, (d, d), or its diagonal, (d,), for columns in units of their standard deviation, the largest diagonal
-        entry one.
-    feature_importances_ : the shares of the columns in its trace.
+    agop_ : array of shape (d, d) or (d,)
+        M, (d, d), or its diagonal, (d,), for columns in units of their standard deviation, the largest diagonal entry
+        one.
+    feature_importances_ : array of shape (d,)
+        The shares of the columns in its trace.
     kernel_, alpha_, n_iter_ : Kernel and float or array of shape (t,) and int
         The kernel, ridge and number of rounds chosen (at least 1; see `report`).
-    error_ : the root mean squared error at rows left out, which no M or ridge has seen; NaN for too few rows. Of up
-        to 2,000 rows it is cross-fitted, of more rows a tenth is held out for it.
+    error_ : float or array of shape (t,)
+        The root mean squared error at rows left out, which no M or ridge has seen; NaN for too few rows. Of up to 2,000
+        rows it is cross-fitted, of more rows a tenth is held out for it.
     solver_report_ : SolverReport
         How the last system was solved.
 

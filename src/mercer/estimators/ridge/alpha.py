@@ -60,7 +60,7 @@ def path_of_sample(plan: RidgePlan, sample: Sample, origin: str | None = None) -
     budget = resolve_budget(place.memory_budget, place.device)
     rows, count = alpha_sample(sample, most_rows(SPECTRAL, sample.targets.shape[1], budget), settings.seed)
     system = RidgeSystem.of(
-        rows, lambda X: place.operator(plan.kernel, X, torch.float64), intercept=settings.fit_intercept
+        rows, lambda X: place.operator(plan.kernel, X, dtype=torch.float64), intercept=settings.fit_intercept
     )
     spectrum = Eigh().prepare(system.operator)
     path = select_alpha(spectrum, rows.targets, rows.weights, settings.alphas, "loo", place.memory_budget)

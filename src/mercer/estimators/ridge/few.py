@@ -81,7 +81,7 @@ def solve_source(
     else:
         found = _summed(plan, _all_added(plan, sums, blocks, checkpoint), blocks, streamed=True)
     if not blocks.total_weight > 0:
-        raise InputError("There are no rows with weight to learn from.")
+        raise InputError("All sample weights are zero: there are no rows to learn from.")
     if checkpoint is not None:
         checkpoint.finish()
     seen = replace(some.seen, n_rows=source.n_rows, total_weight=blocks.total_weight)

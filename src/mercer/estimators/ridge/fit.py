@@ -26,20 +26,34 @@ class RidgeFit:
 
     Attributes
     ----------
-    plan : what was done; its kernel has every parameter found.
-    seen : what is remembered of the rows.
-    function, intercept : the fitted function, and what is added for each target, (t,).
-    alpha : one, or one per target.
-    report : how the system was solved.
-    path, tuning : how alpha and the kernel's parameters were found, or None.
-    sample : all rows, where each has a coefficient; else None.
-    loo : leave-one-out predictions (n, t) of rows with weight, where the fit needed them.
-    order : ranks of the rows in time, where they were given.
-    left_out : predictions for rows by fits that have not seen them, once they were asked for.
-    sums : what further rows can be added to.
-    some : some of the rows, for reports of fits that do not keep all; not in files.
-    told : what the report of such a fit read from a file says of these rows.
-    stop, flowing : the time at which gradient flow stopped, and its system, decomposed, once other times are asked for.
+    plan : RidgePlan
+        What was done; its kernel has every parameter found.
+    seen : Seen
+        What is remembered of the rows.
+    function, intercept : KernelSum or FeatureSum and Tensor
+        The fitted function, and what is added for each target, (t,).
+    alpha : float or Tensor
+        One, or one per target.
+    report : SolverReport
+        How the system was solved.
+    path, tuning : AlphaPath or None and Tuned or None
+        How alpha and the kernel's parameters were found, or None.
+    sample : Sample or None
+        All rows, where each has a coefficient; else None.
+    loo : Tensor or None
+        Leave-one-out predictions (n, t) of rows with weight, where the fit needed them.
+    order : Tensor or None
+        Ranks of the rows in time, where they were given.
+    left_out : LeftOutPredictions or None
+        Predictions for rows by fits that have not seen them, once they were asked for.
+    sums : RunningSums or None
+        What further rows can be added to.
+    some : Sample or None
+        Some of the rows, for reports of fits that do not keep all; not in files.
+    told : Account or None
+        What the report of such a fit read from a file says of these rows.
+    stop, flowing : StoppingTime or None and Flowing or None
+        The time at which gradient flow stopped, and its system, decomposed, once other times are asked for.
     """
 
     plan: RidgePlan

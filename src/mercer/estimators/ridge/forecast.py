@@ -36,7 +36,7 @@ def ridge_forecasters(fit: RidgeFit, rows: Sample | None = None) -> list[Forecas
     if fit.plan.traits.sums_of != "rows":
         return _of_few(fit, rows)
     if rows is not None:
-        raise InputError("The model has its training rows: call this without X and y.")
+        raise InputError("The model stores its training rows: call this without X and y.")
     problem, settings = _problem(fit, fit.all_rows("A forecast"), MOST_DUPLICATES), fit.plan.settings
     return forecasters(
         problem.gram,

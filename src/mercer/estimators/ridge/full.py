@@ -72,7 +72,7 @@ def with_idle(fit: RidgeFit, sample: Sample, loo: Tensor) -> Tensor:
 def system_of(plan: RidgePlan, sample: Sample, dtype: torch.dtype | None = None) -> RidgeSystem:
     """The linear system of the rows with weight."""
     options = {"intercept": plan.settings.fit_intercept, "singular": plan.traits.stops_early}
-    return RidgeSystem.of(sample, lambda X: plan.place.operator(plan.kernel, X, dtype), **options)
+    return RidgeSystem.of(sample, lambda X: plan.place.operator(plan.kernel, X, dtype=dtype), **options)
 
 
 def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Alpha) -> Solution:

@@ -89,7 +89,10 @@ def _jackknife_plus(fit: RidgeFit, rows: Points, level: float) -> tuple[Tensor, 
     """
     sample = fit.all_rows("jackknife+")
     if fit.order is not None or fit.tuning is not None:
-        raise InputError("jackknife+ leaves out single rows, which says too little after tune=True or with order=.")
+        raise InputError(
+            "method='jackknife+' leaves out single rows, which is misleading after tune=True or with order=; use "
+            "method='residuals'."
+        )
     out = with_left_out(fit).loo
     assert out is not None
     errors = sample.targets - out.cpu()

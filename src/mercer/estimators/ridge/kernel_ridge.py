@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.arrays import Points, checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.core.rules import Reader, Rules
+from mercer.core.rules import Rules
 from mercer.data.engines import using_engine
 from mercer.data.given import (
     Alpha,
@@ -48,6 +48,7 @@ from mercer.estimators.common.samples import (
     sampled,
 )
 from mercer.estimators.common.scores import ScoreMixin, on_host
+from mercer.estimators.common.solvers import solver_rule
 from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.estimators.dials import TOL
 from mercer.estimators.ridge.alpha import planned, planned_first, planned_source
@@ -70,7 +71,7 @@ from mercer.functions import RKHSFunction
 from mercer.functions.sums import FeatureSum
 from mercer.kernels import Kernel
 from mercer.kernels.names import KernelLike
-from mercer.solvers.registry import merges, solver_asked_for
+from mercer.solvers.registry import RIDGE_SOLVERS, SolverLike, merges
 from mercer.theory import Forecaster, curve_of, samples_needed
 
 FITTED = ("dual_coef_", "X_fit_", "coef_", "features_", "t_", "equivalent_alpha_", "stopping_time_")
@@ -188,7 +189,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
     """
 
     saved = RIDGE
-    own_rules: ClassVar[Rules] = {"solver": Reader(solver_asked_for)}
+    own_rules: ClassVar[Rules] = {"solver": solver_rule(RIDGE_SOLVERS)}
     kernel_: Kernel
     _fit: RidgeFit
 
@@ -200,7 +201,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         alphas: Numbers | None = None,
         fit_intercept: bool = True,
         tune: bool | str = False,
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         device: Device = "auto",
         dtype: Precision = "auto",
         memory_budget: Budget = None,
@@ -322,12 +323,16 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
 
         Parameters
         ----------
-        X : rows to predict.
-        level : the share of new rows inside; for rows like those of the training.
-        method : "residuals", or "jackknife+", which takes the spread of the functions fitted without a row into account
-            and factorises the matrix again:
-            quantiles of :math:`f_{-i}(x) \pm |e_i|`, inside for a share of at least :math:`2p - 1` whatever the data.
-        calibrate : rows and targets that the model has not seen, (X, y), to take the errors from instead.
+        X : array-like of shape (m, d), data frame, or list of objects
+            Rows to predict.
+        level : float
+            The share of new rows inside; for rows like those of the training.
+        method : str
+            "residuals", or "jackknife+", which takes the spread of the functions fitted without a row into account and
+            factorises the matrix again: quantiles of :math:`f_{-i}(x) \pm |e_i|`, inside for a share of at least
+            :math:`2p - 1` whatever the data.
+        calibrate : tuple or None
+            Rows and targets that the model has not seen, (X, y), to take the errors from instead.
 
         References
         ----------
@@ -361,7 +366,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         function = self._fit.function
         if isinstance(function, FeatureSum):
             if self._fit.sample is None:
-                raise AttributeError("the fit has coefficients of features, not of points; use predict.")
+                raise AttributeError("The fit has coefficients of features, not of points; use predict().")
             return RKHSFunction(self.kernel_, Points(self._fit.sample.rows.values), self.dual_coef_)
         return RKHSFunction(self.kernel_, Points(function.centres.values), self.dual_coef_)
 

@@ -33,7 +33,7 @@ def ridge_plot(
             return _drawn(fit, X, y, features, ax)
         return predicted_against_actual(np.asarray(y), np.asarray(predicted), title="Predictions", ax=ax)
     if fit.sample is None:
-        raise InputError("plot() of a model that keeps no training rows needs data: give it X and y.")
+        raise InputError("The model does not store its training rows: pass X and y to plot().")
     if features is not None:
         return _drawn(fit, fit.sample.rows.values, fit.sample.targets, features, ax)
     if fit.plan.traits.stops_early:

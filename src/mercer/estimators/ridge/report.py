@@ -84,7 +84,8 @@ def _left_out(fit: RidgeFit, sample: Sample, which: str) -> LeftOutPredictions |
     """Predictions for rows left out: of the fit itself, else of one with its kernel and alpha to these rows alone."""
     if fit.order is None and fit.left_out is not None and not which:
         return fit.left_out
-    if len(sample) < 2:
+    untrained = fit.stop is not None and not bool(fit.stop.equivalent_alpha.isfinite().all())
+    if len(sample) < 2 or untrained:  # no ridge is like a flow that has not begun
         return None
     own = not which and not fit.plan.traits.stops_early
     try:

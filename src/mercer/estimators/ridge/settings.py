@@ -12,11 +12,12 @@ from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.data.given import Landmarks
 from mercer.estimators.common.alpha import AUTO, checked_alphas
+from mercer.estimators.common.solvers import asked_for
 from mercer.estimators.dials import TOL
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.names import is_open
 from mercer.solvers.landmarks import check_landmarks
-from mercer.solvers.registry import is_default, name_of, options_of, traits_of
+from mercer.solvers.registry import RIDGE_SOLVERS, traits_of
 
 FIXED = ("kernel", "fit_intercept", "landmarks", "n_landmarks", "n_features")
 """Settings that stay what they were in the first of several partial fits."""
@@ -65,32 +66,12 @@ class RidgeSettings:
     def of(cls, parameters: Mapping[str, Any]) -> RidgeSettings:
         """The settings of an estimator's parameters."""
         p = dict(parameters)
-        p["solver"], p["method"] = _named(p)
+        p["solver"], p["method"] = asked_for(p, RIDGE_SOLVERS, tol=TOL, max_iter=None)
         p["n_landmarks"] = _checked_landmarks(p["solver"], p["landmarks"], p["n_landmarks"])
         p["any_kernel"] = is_open(p["kernel"])
         p["kernel"], p["alphas"] = as_kernel(p["kernel"]), checked_alphas(p["alphas"])
         p["seed"] = as_seed(p.pop("random_state"))
         return cls(**p)
-
-
-def _named(p: Mapping[str, Any]) -> tuple[str, Any]:
-    """The name of the solver, and the solver itself where it is an object; an option given twice is an error."""
-    solver = p["solver"]
-    if isinstance(solver, str):
-        return solver if solver == "auto" else name_of(solver), None
-    name = name_of(solver)
-    takes = options_of(name)
-    twice = [option for option, default in (("tol", TOL), ("max_iter", None)) if p[option] != default]
-    own = {"random_state": "seed", "memory_budget": "memory_budget"}
-    twice += [
-        option
-        for option, field in own.items()
-        if field in takes and p[option] is not None and not is_default(solver, field)
-    ]
-    for option in twice:
-        if own.get(option, option) in takes:
-            raise InputError(f"{option}={p[option]!r} and solver={solver!r}: give the option to one of the two.")
-    return name, solver
 
 
 def _checked_landmarks(solver: Any, landmarks: Landmarks, n_landmarks: Any) -> int | None:

@@ -149,7 +149,7 @@ def _stop(model: KernelRidge, found: Any) -> StoppingTime | None:
     tried = (found.stop_times, found.stop_errors)
     searched = stop is not None and stop["criterion"] != "given"
     if any((array is not None) != searched for array in tried):
-        raise ModelFileError("the arrays of the stopping time do not belong to it")
+        raise ModelFileError("the stopping times that were tried do not go with the stopping time")
     if stop is None:
         return None
     if len(stop["t"]) != seen.n_targets:

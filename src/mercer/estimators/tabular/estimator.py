@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
@@ -18,14 +18,16 @@ from sklearn.utils.validation import (
 from torch import Tensor
 
 from mercer.core.arrays import Points, as_points
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputError
 from mercer.core.report import Report
+from mercer.core.rules import Rules, of_kind, whole
 from mercer.core.seeding import as_seed
 from mercer.data.given import Axes, Rows, Targets, Weights
 from mercer.data.rows import DaskTables, EncodedRows, RowSource, is_dask, sampled_table
 from mercer.data.table import Table
 from mercer.estimators.common.available import Method, available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
+from mercer.estimators.common.parameters import check_parameters
 from mercer.estimators.common.samples import checked_weights
 from mercer.estimators.common.spread import predicted_later
 from mercer.estimators.dials import FEWEST_SAMPLED, MAX_LEVELS, RARE
@@ -127,6 +129,13 @@ class TabularEstimator(BaseEstimator):
     >>> print(model.predict({"age": [33.0], "smoker": ["never"]}), model.encoder_.columns)
     ['ok'] ('age', 'age=missing', 'smoker=yes')
     """
+
+    own_rules: ClassVar[Rules] = {
+        "columns": of_kind(lambda value: isinstance(value, Mapping), "a dictionary of kinds by the names of columns"),
+        "estimator": of_kind(lambda value: hasattr(value, "fit"), "an estimator, such as KernelRidge()"),
+        "max_levels": whole(1),
+        "rare": whole(1),
+    }
 
     def __init__(
         self,
@@ -322,14 +331,7 @@ class TabularEstimator(BaseEstimator):
         return dict(getattr(process_routing(self, method, **params).estimator, method))
 
     def _check_parameters(self) -> None:
-        if not hasattr(self.inner, "fit"):
-            raise InputTypeError(f"estimator={self.estimator!r}: give an estimator, such as KernelRidge().")
-        if self.columns is not None and not isinstance(self.columns, Mapping):
-            raise InputTypeError(f"columns={self.columns!r}: give a dictionary of kinds by the names of columns.")
-        for name in ("max_levels", "rare"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name}={value!r}: must be a whole number, at least 1.")
+        check_parameters(self, self.own_rules)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
@@ -345,12 +347,17 @@ class TabularEstimator(BaseEstimator):
         tags.array_api_support = False
         return tags
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Plain data and arrays, from which `from_state` makes an equal object."""
+        check_is_fitted(self)
         return tabular_state(self)
 
     @classmethod
-    def _from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
-        return tabular_from_state(cls, meta, arrays)
+    def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
+        """The object that `to_state` described."""
+        model, fitted = tabular_from_state(cls, meta, arrays)
+        vars(model).update(fitted)
+        return model
 
 
 def _given(sample_weight: Weights) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def tabular_state(model: TabularEstimator) -> tuple[dict[str, Any], dict[str, An
     return TABULAR.plain(values), arrays
 
 
-def tabular_from_state(cls: type[T], meta: dict[str, Any], arrays: dict[str, Tensor]) -> T:
-    """The model that `tabular_state` described."""
+def tabular_from_state(cls: type[T], meta: dict[str, Any], arrays: dict[str, Tensor]) -> tuple[T, dict[str, Any]]:
+    """The model that `tabular_state` described, and what its fit knows, by the names of the attributes."""
     found = TABULAR.read(meta, "meta")
     kind = class_named(found["class"])
     if not issubclass(kind, KernelEstimator):
@@ -94,7 +94,5 @@ def tabular_from_state(cls: type[T], meta: dict[str, Any], arrays: dict[str, Ten
     names, seen = found["names"], [t.name for t in encoder.treatments]
     if len(set(seen)) < len(seen) or (names is not None and names != seen):
         raise ModelFileError("the names of the columns are not those of their treatments")
-    model.encoder_, model.estimator_, model.n_features_in_ = encoder, inner, len(seen)
-    if names is not None:
-        model.feature_names_in_ = np.asarray(names, dtype=object)
-    return model
+    fitted = {"encoder_": encoder, "estimator_": inner, "n_features_in_": len(seen)}
+    return model, fitted if names is None else fitted | {"feature_names_in_": np.asarray(names, dtype=object)}

@@ -7,7 +7,7 @@ from mercer.estimators.transformers.random_fourier_features import RandomFourier
 from mercer.estimators.transformers.random_network_features import RandomNetworkFeatures
 from mercer.estimators.transformers.taylor_features import TaylorFeatures
 
-__all__ = [
+__all__: list[str] = [
     "KernelPCA",
     "MercerDecomposition",
     "NystromFeatures",

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.arrays import as_points, checked_values, restore
 from mercer.core.report import Report
-from mercer.core.rules import Rules, one_of
+from mercer.core.rules import Rules
 from mercer.data.given import Alpha, Axes, Budget, Device, Landmarks, Rows, Seed, Targets
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.samples import checked_inputs, checked_rows
+from mercer.estimators.common.solvers import solver_rule
 from mercer.estimators.common.state import Saved
 from mercer.estimators.transformers.base import MapTransformer
 from mercer.estimators.transformers.components import PCAFit, PCASettings, find_components, pca_concerns, pca_lines
@@ -29,7 +30,7 @@ from mercer.files.kinds import number
 from mercer.files.persistence import register
 from mercer.kernels.names import KernelLike
 from mercer.plots import coordinates
-from mercer.solvers.top_eigenpairs import EIGENSOLVERS
+from mercer.solvers.registry import EIGENSOLVERS, SolverLike
 
 
 def _restored(model: KernelPCA, found: Any) -> PCAFit:
@@ -67,7 +68,8 @@ class KernelPCA(MapTransformer):
         "leverage" or an array; see `mercer.solvers.choose_landmarks`. None and None is exact.
     solver : str or solver object
         "krylov" finds the largest eigenvalues alone from products with blocks of vectors, "dense" all. "auto" is dense
-        for few rows or where more than one in eight components is wanted.
+        for few rows or where more than one in eight components is wanted. Or a solver object of `mercer.solvers` with
+        options of its own, such as ``Krylov(tol=1e-8)``.
     tol, max_iter : float, int
         Largest residual of an eigenvector relative to the largest eigenvalue, and steps, of "krylov".
     pre_image : str
@@ -87,10 +89,14 @@ class KernelPCA(MapTransformer):
     ----------
     kernel_ : Kernel
         The kernel with every parameter found.
-    eigenvalues_ : of the centred Gram matrix, in falling order.
-    explained_variance_ratio_ : each eigenvalue as a share of the sum of all.
-    features_ : the map, a `KernelProjection`.
-    components_ : the directions in the kernel's features, where it has few (`Linear`, `Polynomial`).
+    eigenvalues_ : array of shape (q,)
+        Those of the centred Gram matrix, in falling order.
+    explained_variance_ratio_ : array of shape (q,)
+        Each eigenvalue as a share of the sum of all.
+    features_ : KernelProjection
+        The map from rows to coordinates.
+    components_ : array of shape (q, p)
+        The directions in the kernel's features, where it has few (`Linear`, `Polynomial`).
     X_fit_ : array of shape (n, d), or list of objects
         The points of its coefficients: training rows or landmarks.
     solver_report_ : SolverReport
@@ -115,7 +121,7 @@ class KernelPCA(MapTransformer):
 
     title = "Kernel principal components"
     saved = Saved(FIELDS, _restored)
-    own_rules: ClassVar[Rules] = {"solver": one_of(*EIGENSOLVERS)}
+    own_rules: ClassVar[Rules] = {"solver": solver_rule(EIGENSOLVERS)}
 
     def __init__(
         self,
@@ -125,7 +131,7 @@ class KernelPCA(MapTransformer):
         center: bool = True,
         landmarks: Landmarks | None = None,
         n_landmarks: int | None = None,
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-12,
         max_iter: int = 500,
         pre_image: str = "ridge",

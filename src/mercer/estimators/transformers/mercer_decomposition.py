@@ -10,13 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.core.rules import Rules, one_of
+from mercer.core.rules import Rules
 from mercer.data.given import Axes, Budget, Device, Rows, Seed, Targets
 from mercer.data.sample import Sample
 from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.kernels import resolved_kernel
 from mercer.estimators.common.samples import checked_inputs, checked_rows
+from mercer.estimators.common.solvers import solver_rule
 from mercer.estimators.common.state import Saved
 from mercer.estimators.transformers.base import FeatureTransformer
 from mercer.estimators.transformers.principal import (
@@ -34,7 +35,7 @@ from mercer.files.persistence import register
 from mercer.kernels import FeatureMap, Kernel
 from mercer.kernels.names import KernelLike
 from mercer.plots import spectrum
-from mercer.solvers.top_eigenpairs import EIGENSOLVERS
+from mercer.solvers.registry import EIGENSOLVERS, SolverLike
 
 
 def decompose(settings: PrincipalSettings, sample: Sample) -> PrincipalFit:
@@ -84,9 +85,12 @@ class MercerDecomposition(FeatureTransformer):
     ----------
     kernel_ : Kernel
         The kernel with every parameter found.
-    eigenvalues_ : the lambda_s, in falling order; those above rounding.
-    trace_ : the sum of all eigenvalues, the mean of k(x_i, x_i).
-    features_ : the map, a `KernelProjection`.
+    eigenvalues_ : array of shape (q,)
+        The lambda_s, in falling order; those above rounding.
+    trace_ : float
+        The sum of all eigenvalues, the mean of k(x_i, x_i).
+    features_ : KernelProjection
+        The map from rows to coordinates.
     solver_report_ : SolverReport
         How the eigenvalues were found.
 
@@ -109,7 +113,7 @@ class MercerDecomposition(FeatureTransformer):
 
     title = "Mercer decomposition"
     saved = Saved({**PRINCIPAL, "trace": Field(number(0), at="total")}, _restored)
-    own_rules: ClassVar[Rules] = {"solver": one_of(*EIGENSOLVERS)}
+    own_rules: ClassVar[Rules] = {"solver": solver_rule(EIGENSOLVERS)}
 
     def __init__(
         self,
@@ -117,7 +121,7 @@ class MercerDecomposition(FeatureTransformer):
         kernel: KernelLike = "gaussian",
         random_state: Seed = None,
         *,
-        solver: str = "auto",
+        solver: SolverLike = "auto",
         tol: float = 1e-12,
         max_iter: int = 500,
         device: Device = "auto",

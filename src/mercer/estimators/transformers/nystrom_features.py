@@ -113,7 +113,8 @@ class NystromFeatures(FeatureTransformer):
         The kernel with every parameter found.
     landmarks_ : array of shape (m, d)
         The landmarks.
-    features_ : the map, a `NystromMap`.
+    features_ : NystromMap
+        The map from rows to features.
 
     References
     ----------

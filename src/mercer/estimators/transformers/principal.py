@@ -16,6 +16,7 @@ from mercer.core.memory import budget_beside
 from mercer.core.results import SolverReport
 from mercer.core.seeding import as_seed
 from mercer.data.sample import Sample
+from mercer.estimators.common.solvers import with_options
 from mercer.estimators.common.state import REPORT
 from mercer.estimators.transformers.fit import MapFit
 from mercer.estimators.transformers.state import MAP, rows
@@ -24,6 +25,8 @@ from mercer.features.principal import Powers
 from mercer.files.fields import Array, Field, Fields
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.explicit import ExplicitFeatures
+from mercer.solvers.eigensolvers import Krylov
+from mercer.solvers.registry import EIGENSOLVERS
 
 COPY = "a copy of the rows, which the model keeps,"
 
@@ -44,8 +47,10 @@ class PrincipalSettings:
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Self:
         """The settings of an estimator's parameters."""
-        names, count = {f.name for f in fields(cls)}, parameters["n_components"]
-        p = {name: value for name, value in parameters.items() if name in names}
+        default = Krylov()
+        given = with_options(parameters, EIGENSOLVERS, tol=default.tol, max_iter=default.max_iter)
+        names, count = {f.name for f in fields(cls)}, given["n_components"]
+        p = {name: value for name, value in given.items() if name in names}
         p["n_components"], p["kernel"] = None if count is None else int(count), as_kernel(p["kernel"])
         return cls(**p, seed=as_seed(parameters["random_state"]))
 

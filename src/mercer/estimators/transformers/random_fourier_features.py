@@ -93,7 +93,8 @@ class RandomFourierFeatures(FeatureTransformer):
     ----------
     kernel_ : Kernel
         The kernel with every parameter found.
-    features_ : the map, a `FourierFeatures`.
+    features_ : FourierFeatures
+        The map from rows to features.
 
     References
     ----------

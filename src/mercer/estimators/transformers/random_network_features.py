@@ -102,7 +102,8 @@ class RandomNetworkFeatures(FeatureTransformer):
 
     Attributes
     ----------
-    features_ : the map, a `NetworkMap`.
+    features_ : NetworkMap
+        The map from rows to features.
     kernel_ : Kernel
         The kernel of the features.
 

@@ -106,7 +106,8 @@ class TaylorFeatures(FeatureTransformer):
     ----------
     kernel_ : Kernel
         The kernel with its length scale found.
-    features_ : the map, a `TaylorMap`; `features_.exponents` are the multi-indices.
+    features_ : TaylorMap
+        The map from rows to features; `features_.exponents` are the multi-indices.
 
     References
     ----------
