@@ -25,7 +25,7 @@ from mercer.stats.columns import ColumnDifference, column_differences
 from mercer.stats.dials import KEPT_ROWS, MOST_BLOCKS
 from mercer.stats.families import column_scales, given_kernels
 from mercer.stats.mixed import encoded, is_mixed
-from mercer.stats.resampling import block_length
+from mercer.stats.resampling import block_length, is_ordered, rows_of_block
 from mercer.stats.samples import column_labels, sample_points
 
 if TYPE_CHECKING:
@@ -279,18 +279,12 @@ def _largest(means: Tensor, layers: list[tuple[int, Tensor]], least: int) -> lis
 
 def _orders(series: Series, order: Any, count: int, seed: int) -> Iterator[Tensor]:
     n, rng = len(series.means), np.random.default_rng(seed)
-    length = 1 if order is None or order is False else _length(order, series)
+    length = 1
+    if is_ordered(order):
+        length = rows_of_block(order, lambda: block_length(series.means[:, :8]) * series.resolution)
     blocks = np.array_split(np.arange(n), max(2, n // max(1, math.ceil(length / series.resolution))))
     for _ in range(count):
         yield torch.from_numpy(np.concatenate([blocks[i] for i in rng.permutation(len(blocks))]))
-
-
-def _length(order: Any, series: Series) -> int:
-    if order is True:
-        return block_length(series.means[:, :8]) * series.resolution
-    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise InputError(f"order={order!r}: give True, or the number of rows of a block.")
-    return order
 
 
 def _narrowest(

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.rules import is_flag, is_number
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.stats.columns import ColumnDifference, holm
@@ -24,7 +25,7 @@ from mercer.stats.dials import PARAMETRIC_RESAMPLES, ROUNDING
 from mercer.stats.families import family, given_kernels
 from mercer.stats.mixed import is_mixed
 from mercer.stats.pair_sums import PairSums, pair_sums
-from mercer.stats.resampling import signs
+from mercer.stats.resampling import is_ordered, signs
 from mercer.stats.results import TestResult, findings
 from mercer.stats.samples import column_labels, sample_points
 from mercer.stats.scores import scored_points
@@ -93,6 +94,8 @@ def goodness_of_fit_test(
     ]
     if len(given) > 1:
         raise InputError(f"Give one of score, log_prob, sampler and fit, not {' and '.join(given)}.")
+    if fit is not None and is_ordered(order):
+        raise InputError("fit draws independent rows from the fitted distribution; leave out order.")
     count = (PARAMETRIC_RESAMPLES if fit is not None else 2000) if n_resamples is None else n_resamples
     check_count(count)
     seed = as_seed(random_state)
@@ -173,13 +176,13 @@ def _stein(points: Points, base: Sequence[Kernel], score: Any, log_prob: Any) ->
 
 
 def _flip(order: Any, points: Points) -> float:
-    if order is None or order is False:
+    if not is_ordered(order):
         return 0.5
-    if order is True:
+    if is_flag(order):
         return flip_probability(points.values)
-    if isinstance(order, float) and 0 < order <= 0.5:
-        return order
-    raise InputError(f"order={order!r}: give True, or the probability of a change of sign, at most 0.5.")
+    if is_number(order) and 0 < order <= 0.5:
+        return float(order)
+    raise InputError(f"order={order!r:.60}: give True, or the probability of a change of sign, at most 0.5.")
 
 
 def _result(
