@@ -59,17 +59,17 @@ def change_points(
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or list of objects
-        Table, array or RowSource Rows in the order of time.
-    kernel : Kernel, str or callable
-        Kernel or name, optional A shift-invariant kernel. None for a Gaussian of half the median distance, with each
+    X : array, table or RowSource of shape (n, d)
+        Rows in the order of time.
+    kernel : Kernel, str or None
+        A shift-invariant kernel. None for a Gaussian of half the median distance, with each
         column in units of its deviation.
     level : float
     min_size : int
         Rows between two changes, at least.
-    order : array-like of shape (n,), or None
-        True where rows depend on those before them, apart from changes: blocks of rows are
-        permuted, as long as the correlation of differences of neighbours asks for; or the length of a block.
+    order : bool, int or None
+        True where rows depend on those before them, apart from changes: blocks of rows are permuted, as long as the
+        correlation of differences of neighbours asks for; or the length of a block.
     n_features, n_resamples : int
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
         The seed; None is 0.

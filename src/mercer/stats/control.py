@@ -23,9 +23,10 @@ class ControlFunctional:
 
     Attributes
     ----------
-    mean : str, float or callable
+    mean : float or array
         The estimate; an array where f has several columns.
-    plain_mean : the mean of f over the sample.
+    plain_mean : float or array
+        The mean of f over the sample.
     weights : array
         Of the rows, with the sum one: the estimate is their weighted mean of f.
     """
@@ -54,8 +55,12 @@ def control_functional(
 
     Parameters
     ----------
-    f : values at the rows, (n,) or (n, t), or a function that gives them.
-    score, log_prob, kernel : see `ksd`; the rows must differ.
+    f : callable or array of shape (n,) or (n, t)
+        Values at the rows, or a function that gives them.
+    X : array or table of shape (n, d)
+        The rows, which must differ.
+    score, log_prob, kernel
+        As for `ksd`.
     alpha : float
         Ridge, relative to the mean of k_p(x, x).
 

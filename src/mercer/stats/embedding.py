@@ -36,9 +36,12 @@ class MeanEmbedding:
     ----------
     kernel_ : Kernel
         The kernel with its width found.
-    function_ : the embedding as an `RKHSFunction`; None for a distribution in closed form.
-    weights_ : of the rows, with the sum one; they may be negative.
-    shrinkage_ : the share that was taken off.
+    function_ : RKHSFunction or None
+        The embedding; None for a distribution in closed form.
+    weights_ : array
+        Of the rows, with the sum one; they may be negative.
+    shrinkage_ : float
+        The share that was taken off.
 
     References
     ----------

@@ -57,19 +57,22 @@ def goodness_of_fit_test(
 
     Parameters
     ----------
-    score, log_prob : see `ksd`.
+    score : callable or array of shape (n, d)
+        The gradients of log p at the rows; see `ksd`.
+    log_prob : callable
+        Or log p, as a function of a torch tensor of rows.
     sampler : callable or None
         A function (n, random_state) that draws n rows from p: a two-sample test with as many rows as X has.
     fit : callable or None
         A function from rows to a distribution with `log_prob(rows)`, and `sample((n,))` as in `torch.distributions` or
         `rvs(n, random_state)`. The statistic is compared with those of samples of the fitted distribution, each of
         which is fitted again (parametric bootstrap).
-    kernel : Kernel, str or callable
+    kernel : Kernel, str, callable, list of them or None
         Base kernels: None for ten inverse multiquadrics whose widths cover the distances of the rows; "median"; a
         kernel, a name, or a list. Or Stein kernels of their own, such as `DiscreteSteinKernel`.
     combine : str
         "fused", "min_p" or "agg" (KSDAgg): see `two_sample_test`.
-    order : array-like of shape (n,), or None
+    order : bool, float or None
         True where rows are the draws of a Markov chain, in order: signs then change as slowly as rows forget each
         other. A number is the probability of a change.
     n_resamples : int or None

@@ -34,8 +34,11 @@ def hsic(
 
     Parameters
     ----------
-    kernel_x, kernel_y : a kernel for each, with its own width. `kernel_y` None is that of x for numbers, and one where
-        labels are equal, else zero, for labels (text, booleans, integers in one dimension).
+    X, Y : array, table or list
+        Samples with one row for each observation.
+    kernel_x, kernel_y : Kernel, str, callable or None
+        A kernel for each, with its own width. `kernel_y` None is that of x for numbers, and one where labels are equal,
+        else zero, for labels (text, booleans, integers in one dimension).
     estimator : str
         "v", or "u" for the unbiased one of Song et al., which can be negative.
 

@@ -70,9 +70,9 @@ def independence_test(
         and the variance over all permutations.
     groups : array of n, optional
         The group of each row: groups, such as patients, change partners as a whole, those with equally many rows.
-    order : array-like of shape (n,), or None
-        True where rows follow each other in time: blocks of them change partners, as long as
-        their correlation asks for. A number is the length of a block.
+    order : bool, int or None
+        True where rows follow each other in time: blocks of them change partners, as long as their correlation asks
+        for. An integer is the length of a block.
     n_resamples : int
         Random orders. Where there are no more orders, all are taken.
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None

@@ -22,8 +22,8 @@ class KernelFinding:
 
     Attributes
     ----------
-    kernel : Kernel, str or callable
-        The kernel.
+    kernel : Kernel
+        The kernel; of a test of two sides a pair.
     statistic : float
         Its statistic.
     pvalue : float

@@ -72,8 +72,9 @@ def two_sample_test(
 
     Parameters
     ----------
-    X, Y : samples with the same columns, or lists of strings or other objects for kernels that take them.
-    kernel : Kernel, str or callable
+    X, Y : array, table, RowSource or list
+        Samples with the same columns, or lists of strings or other objects for kernels that take them.
+    kernel : Kernel, str, callable, list of them or None
         None for ten Gaussian kernels and ten Laplace kernels (of the L1 distance), whose widths cover the pooled
         distances with each column in units of its deviation; "median" for one Gaussian; a kernel, a name or a list of
         them. With "precomputed", X and Y are the rows of the pooled Gram matrix, of shapes (m, m + n), (n, m + n).
@@ -86,9 +87,9 @@ def two_sample_test(
         ones for sources of rows. See `mmd` for `block_size` and `budget`.
     null : str
         "permutation"; "wild" for time series of equal length side by side; "gamma" for one kernel, from n = 200.
-    groups : the group of each row of X and Y (a pair, or one sequence of m + n): groups, such as patients, are
-        exchanged as a whole.
-    order : array-like of shape (n,), or None
+    groups : array of m + n, pair of arrays, or None
+        The group of each row of X and of Y. Groups, such as patients, are exchanged as a whole.
+    order : bool, int or None
         True where rows follow each other in time: blocks of them are exchanged, as long as their correlation asks for;
         an integer is the length of a block.
     n_resamples : int
