@@ -20,7 +20,7 @@ from mercer.core.rules import is_flag, is_number
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.stats.columns import ColumnDifference, holm
-from mercer.stats.combining import check_combine, combined, per_kernel_p_values
+from mercer.stats.combining import check_combine, combined, in_units, per_kernel_p_values
 from mercer.stats.dials import PARAMETRIC_RESAMPLES, ROUNDING
 from mercer.stats.families import family, given_kernels
 from mercer.stats.mixed import is_mixed
@@ -207,7 +207,7 @@ def _joined(
     points: Points,
 ) -> GoodnessOfFitResult:
     rounding = sizes * ROUNDING[torch.float64]
-    joint = combined(combine, statistics, rounding, sizes, math.sqrt(n * (n - 1)))
+    joint = combined(combine, statistics, rounding, lambda T: in_units(T, sizes), math.sqrt(n * (n - 1)))
     each = per_kernel_p_values(statistics, rounding)
     found = findings(base, statistics[:, 0], each, joint.weights)
     return GoodnessOfFitResult(

@@ -17,7 +17,7 @@ from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.stats.arguments import check_name
 from mercer.stats.centred_grams import CentredGram, centred_gram, permutation_moments, permuted_sums
-from mercer.stats.combining import check_combine, combined, per_kernel_p_values
+from mercer.stats.combining import check_combine, combined, in_units, per_kernel_p_values
 from mercer.stats.dependence_plot import plot_pairs, plot_shares
 from mercer.stats.dials import COLUMN_RESAMPLES, EXACT_INDEPENDENCE, EXPONENT, ROUNDING
 from mercer.stats.orders import consecutive_blocks, orders, row_blocks
@@ -130,8 +130,7 @@ def _joined(combine: str, statistics: Tensor, moments: np.ndarray, dtype: torch.
     mean, variance = torch.from_numpy(moments.T)
     spread = variance.sqrt()
     rounding = ROUNDING[dtype] * (mean + spread)
-    one = len(statistics) == 1
-    joint = combined(combine, statistics if one else statistics - mean[:, None], rounding, spread, EXPONENT)
+    joint = combined(combine, statistics, rounding, lambda T: in_units(T - mean[:, None], spread), EXPONENT)
     return joint, per_kernel_p_values(statistics, rounding)
 
 

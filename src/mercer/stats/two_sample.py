@@ -19,8 +19,8 @@ from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
 from mercer.stats.arguments import check, check_name
 from mercer.stats.columns import ColumnDifference, column_differences
-from mercer.stats.combining import check_combine, combined, per_kernel_p_values
-from mercer.stats.dials import ROUNDING
+from mercer.stats.combining import check_combine, combined, normal_scores, per_kernel_p_values
+from mercer.stats.dials import ROUNDING, SHARPNESS
 from mercer.stats.differences_plot import plot_columns, plot_line
 from mercer.stats.estimates import ESTIMATES, Estimate, shuffled
 from mercer.stats.families import domain_of, family, given_kernels
@@ -79,8 +79,8 @@ def two_sample_test(
         distances with each column in units of its deviation; "median" for one Gaussian; a kernel, a name or a list of
         them. With "precomputed", X and Y are the rows of the pooled Gram matrix, of shapes (m, m + n), (n, m + n).
     combine : str
-        How several kernels become one test: "fused" (a soft maximum), "min_p" (the smallest p-value, corrected by the
-        same permutations) or "agg" (MMDAgg: half of the resamples for each of two layers).
+        How several kernels become one test: "fused" (a soft maximum of normal scores), "min_p" (the smallest p-value,
+        corrected by the same permutations) or "agg" (MMDAgg: half of the resamples for each of two layers).
     estimator : str
         "u", or for many rows, with a normal null distribution and no resampling, "cross", "linear", "block" or
         "incomplete", or "features" (random features, with a gamma null distribution); these take one kernel, the only
@@ -260,7 +260,7 @@ def _result(pooled: Pooled, found: Any, how: str) -> TwoSampleResult:
 def _combined(combine: str, kernels: Sequence[Kernel], statistics: Tensor, sums: PairSums, n: int) -> Any:
     sizes = (sums.squares / (n * (n - 1))).sqrt()
     rounding = sizes * ROUNDING[sums.dtype] / (n if sums.dtype == torch.float32 else 1)
-    joint = combined(combine, statistics, rounding, sizes, math.sqrt(n * (n - 1)))
+    joint = combined(combine, statistics, rounding, normal_scores, SHARPNESS)
     each = per_kernel_p_values(statistics, rounding)
     return joint, findings(kernels, statistics[:, 0], each, joint.weights)
 
