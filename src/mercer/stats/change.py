@@ -19,6 +19,7 @@ from mercer.core.seeding import as_seed
 from mercer.data.rows import RowSource
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Gaussian, Kernel, resolve
+from mercer.kernels.spectral import NoSpectralMeasureError
 from mercer.plots.canvas import BLUE, MUTED, ORANGE, axes_for, name_axes
 from mercer.stats.arguments import check
 from mercer.stats.columns import ColumnDifference, column_differences
@@ -248,7 +249,10 @@ def _features(rows: Tensor, kernel: Any, count: int, seed: int, names: Any) -> t
         if kernels is None or len(kernels) != 1:
             raise InputError(f"kernel={kernel!r}: change_points takes one kernel.")
         scale, chosen = torch.ones_like(centre), resolve(kernels[0].bind(names), Points(rows, names), seed=seed)
-    return FourierFeatures.draw(chosen, Points(rows, names), count, seed), centre, scale
+    try:
+        return FourierFeatures.draw(chosen, Points(rows, names), count, seed), centre, scale
+    except NoSpectralMeasureError as error:
+        raise InputError(error.reason) from None
 
 
 def _layers(n: int, least: int) -> list[tuple[int, Tensor]]:

@@ -17,7 +17,7 @@ from mercer.stats.arguments import check
 from mercer.stats.ksd import stein_sample
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ControlFunctional:
     """An expectation by `control_functional`.
 
@@ -34,6 +34,9 @@ class ControlFunctional:
     mean: Any
     plain_mean: Any
     weights: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"ControlFunctional(mean={self.mean!r}, plain_mean={self.plain_mean!r}, {len(self.weights):,} weights)"
 
 
 def control_functional(
