@@ -92,6 +92,7 @@ def test_constant_series_do_not_change():
         (np.ones((50, 1)), {"level": 0.001}, "level=0.001"),
         (np.ones((50, 1)), {"min_size": 0}, "min_size=0"),
         (np.ones((50, 1)), {"order": 0}, "order=0"),
+        (np.ones((50, 1)), {"kernel": "linear"}, "other kernels of x - z have them.$"),
         (np.full((50, 1), np.nan), {}, "NaN"),
     ],
 )

@@ -188,6 +188,12 @@ def test_the_same_seed_gives_the_same_test_and_the_global_generators_stay():
         ([0.0, 1.0], [1.0, 2.0], {"null": "wild"}, "null='wild'"),
         ([0.0, 1.0], [1.0, 2.0], {"null": "gamma"}, "one pair of kernels"),
         ([0.0, 1.0], [1.0, 2.0], {"order": -1}, "order=-1"),
+        (
+            [0.0, 1.0, 2.0, 3.0],
+            [1.0, 2.0, 0.0, 5.0],
+            {"kernel_x": "median", "kernel_y": "median", "null": "gamma", "order": 2},
+            "leave out groups and order",
+        ),
         ([0.0, 1.0], [1.0, 2.0], {"groups": [1]}, "groups has 1 entries"),
         ([[0.0, 1.0]], [[1.0, 2.0]], {"kernel_x": "precomputed"}, "not a Gram matrix"),
     ],

@@ -236,6 +236,7 @@ def test_a_sampler_is_enough():
         (lambda: SteinKernel(Gaussian(1.0))([[0.0, 0.0, 0.0]]), "got 3 columns"),
         (lambda: goodness_of_fit_test([[0.0]], minus), "at least two"),
         (lambda: goodness_of_fit_test([[0.0], [1.0]], minus, log_prob=minus), "Give one of"),
+        (lambda: goodness_of_fit_test([[0.0], [1.0]], fit=minus, order=True), "leave out order"),
     ],
 )
 def test_wrong_arguments_are_clear_errors(call, match):

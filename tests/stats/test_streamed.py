@@ -89,6 +89,7 @@ def test_tests_and_thinning_read_sources_that_fit():
     [
         ({"estimator": "u"}, "read in parts: give"),
         ({"estimator": "features", "kernel": None}, "needs one kernel"),
+        ({"estimator": "features", "kernel": "linear"}, "take every kernel"),
         ({"estimator": "block", "block_size": 1}, "block_size=1"),
     ],
 )

@@ -109,6 +109,11 @@ def test_kernel_thinning_takes_any_size(m, compress):
     assert thinned.discrepancy_ < (0.8 if m == 1 else 0.6) * chance
 
 
+@pytest.mark.parametrize("X", [RNG.normal(size=(60, 1)), np.ones((60, 2)), RNG.integers(3, size=(60, 2)) * 1.0])
+def test_kernel_thinning_takes_each_row_once(X):
+    assert len(set(KernelThinning(40).fit(X).indices_)) == 40
+
+
 def test_the_error_of_kernel_thinning_falls_twice_as_fast_as_that_of_chance():
     """From n rows the root of n are kept: the error falls like n^-1/2, by chance like n^-1/4."""
     kernel, sizes = Gaussian(2**0.5), [64, 256, 1024, 4096]

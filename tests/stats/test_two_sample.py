@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 import torch
 from naive import mmd_u
-from scipy.stats import binom
+from scipy.stats import binom, chi2, norm
 
 from mercer.core.arrays import as_points
 from mercer.core.errors import InputError, MemoryBudgetError
 from mercer.kernels import Gaussian, Laplace, Linear, Spectrum
 from mercer.stats import two_sample_test
+from mercer.stats.combining import normal_scores
 from mercer.stats.pair_sums import pair_sums
 from mercer.stats.resampling import labels, signs
 from mercer.stats.two_sample import near_means, unbiased
@@ -103,6 +104,25 @@ def test_a_difference_is_found_and_named():
     assert sum(f.weight for f in result.per_kernel) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("squares", [1, 2, 5, 30])
+def test_sums_of_squares_have_normal_scores(squares):
+    shares = (np.arange(20_000) + 0.5) / 20_000
+    scores = normal_scores(torch.from_numpy(chi2.ppf(shares, squares)).unsqueeze(0))[0].numpy()
+    middle_to_far = (shares > 0.5) & (shares < 0.999)
+    assert np.abs(scores - norm.ppf(shares))[middle_to_far].max() < 0.1
+    assert (np.diff(scores) > 0).all()
+
+
+def test_a_shift_of_the_mean_is_found_as_often_as_by_one_wide_kernel():
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, Y = rng.normal(size=(60, 1)), rng.normal(size=(60, 1)) + 0.5
+        found.append([two_sample_test(X, Y, k, n_resamples=199).pvalue <= 0.05 for k in (None, "median")])
+    default, one = np.mean(found, axis=0)
+    assert default >= one - 0.1  # 0.4 of 0.67 where kernels are compared in units of their size
+
+
 def test_columns_that_go_together_in_another_way_are_said_to():
     rng = np.random.default_rng(0)  # one draw in twenty has a column that differs by itself, too
     z = rng.normal(size=300)
@@ -142,6 +162,13 @@ def test_groups_change_sides_as_a_whole():
     assert by_rows.pvalue < 0.01 < by_groups.pvalue
     with pytest.raises(InputError, match="occurs in both X and Y"):
         two_sample_test(X, Y, groups=patients % 3)
+
+
+def test_the_length_of_a_block_may_be_any_whole_number():
+    X, Y = RNG.normal(size=(2, 12, 1))
+    a, b = (two_sample_test(X, Y, order=length, n_resamples=20) for length in (3, np.int64(3)))
+    assert a.method == b.method
+    assert (a.null_distribution == b.null_distribution).all()
 
 
 def test_series_are_exchanged_in_blocks():
@@ -209,6 +236,11 @@ def test_the_same_seed_gives_the_same_test_and_the_global_generators_stay():
         ([[0.0], [1.0]], [[0.0], [1.0]], {"kernel": []}, "empty list"),
         ([[0.0], [1.0], [2.0]], [[0.0], [1.0]], {"null": "wild"}, "equally many"),
         ([[0.0], [1.0]], [[0.0], [1.0]], {"order": 0}, "order=0"),
+        ([[0.0], [1.0]], [[0.0], [1.0]], {"order": 2, "null": "wild"}, "null='wild' takes True"),
+        ([[0.0], [1.0]], [[0.0], [1.0]], {"groups": [0, 0, 1, 1], "null": "wild"}, "no account of groups"),
+        ([[0.0], [1.0]], [[0.0], [1.0]], {"order": True, "null": "gamma", "kernel": "median"}, "no account of order"),
+        ([[0.0], [1.0]], [[0.0], [1.0]], {"order": 1, "estimator": "cross", "kernel": "median"}, "no account of order"),
+        ([[0.0], [1.0]], [[0.0], [1.0]], {"null": "gamma", "estimator": "cross"}, "of its own"),
     ],
 )
 def test_wrong_arguments_are_clear_errors(X, Y, options, match):

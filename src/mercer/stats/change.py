@@ -19,13 +19,14 @@ from mercer.core.seeding import as_seed
 from mercer.data.rows import RowSource
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Gaussian, Kernel, resolve
+from mercer.kernels.spectral import NoSpectralMeasureError
 from mercer.plots.canvas import BLUE, MUTED, ORANGE, axes_for, name_axes
 from mercer.stats.arguments import check
 from mercer.stats.columns import ColumnDifference, column_differences
 from mercer.stats.dials import KEPT_ROWS, MOST_BLOCKS
 from mercer.stats.families import column_scales, given_kernels
 from mercer.stats.mixed import encoded, is_mixed
-from mercer.stats.resampling import block_length
+from mercer.stats.resampling import block_length, is_ordered, rows_of_block
 from mercer.stats.samples import column_labels, sample_points
 
 if TYPE_CHECKING:
@@ -59,18 +60,18 @@ def change_points(
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or list of objects
-        Table, array or RowSource Rows in the order of time.
-    kernel : Kernel, str or callable
-        Kernel or name, optional A shift-invariant kernel. None for a Gaussian of half the median distance, with each
+    X : array, table or RowSource of shape (n, d)
+        Rows in the order of time.
+    kernel : Kernel, str or None
+        A shift-invariant kernel. None for a Gaussian of half the median distance, with each
         column in units of its deviation.
     level : float
         The probability of finding a change where there is none.
     min_size : int
         Rows between two changes, at least.
-    order : array-like of shape (n,), or None
-        True where rows depend on those before them, apart from changes: blocks of rows are
-        permuted, as long as the correlation of differences of neighbours asks for; or the length of a block.
+    order : bool, int or None
+        True where rows depend on those before them, apart from changes: blocks of rows are permuted, as long as the
+        correlation of differences of neighbours asks for; or the length of a block.
     n_features, n_resamples : int
         Random features of the kernel, and permutations for each decision.
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
@@ -250,7 +251,10 @@ def _features(rows: Tensor, kernel: Any, count: int, seed: int, names: Any) -> t
         if kernels is None or len(kernels) != 1:
             raise InputError(f"kernel={kernel!r}: change_points takes one kernel.")
         scale, chosen = torch.ones_like(centre), resolve(kernels[0].bind(names), Points(rows, names), seed=seed)
-    return FourierFeatures.draw(chosen, Points(rows, names), count, seed), centre, scale
+    try:
+        return FourierFeatures.draw(chosen, Points(rows, names), count, seed), centre, scale
+    except NoSpectralMeasureError as error:
+        raise InputError(error.reason) from None
 
 
 def _layers(n: int, least: int) -> list[tuple[int, Tensor]]:
@@ -281,18 +285,12 @@ def _largest(means: Tensor, layers: list[tuple[int, Tensor]], least: int) -> lis
 
 def _orders(series: Series, order: Any, count: int, seed: int) -> Iterator[Tensor]:
     n, rng = len(series.means), np.random.default_rng(seed)
-    length = 1 if order is None or order is False else _length(order, series)
+    length = 1
+    if is_ordered(order):
+        length = rows_of_block(order, lambda: block_length(series.means[:, :8]) * series.resolution)
     blocks = np.array_split(np.arange(n), max(2, n // max(1, math.ceil(length / series.resolution))))
     for _ in range(count):
         yield torch.from_numpy(np.concatenate([blocks[i] for i in rng.permutation(len(blocks))]))
-
-
-def _length(order: Any, series: Series) -> int:
-    if order is True:
-        return block_length(series.means[:, :8]) * series.resolution
-    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise InputError(f"order={order!r}: give True, or the number of rows of a block.")
-    return order
 
 
 def _narrowest(

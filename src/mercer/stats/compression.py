@@ -84,7 +84,9 @@ def halve(kernel: Kernel, points: Points, order: Tensor, rng: np.random.Generato
 
 
 def swapped(kernel: Kernel, points: Points, chosen: Tensor, mean: Tensor, norm: float) -> tuple[Tensor, float]:
-    """Each chosen row is exchanged for the one that brings the embedding closest; and the discrepancy reached."""
+    """Each chosen row is exchanged for the one, of those not chosen, that brings the embedding closest; and the
+    discrepancy reached.
+    """
     m = len(chosen)
     places = chosen.clone()
     diagonal = kernel.on(DiagonalPair(points.double())).double()
@@ -95,7 +97,9 @@ def swapped(kernel: Kernel, points: Points, chosen: Tensor, mean: Tensor, norm: 
         i = int(places[j])
         total -= _row(kernel, points, i)
         # with the row x for i: (2 total(x) + k(x, x)) / m^2 - 2 mean(x) / m
-        new = int(((2.0 * total + diagonal) / m - 2.0 * mean).argmin())
+        change = (2.0 * total + diagonal) / m - 2.0 * mean
+        change[places[:j]] = change[places[j + 1 :]] = torch.inf
+        new = int(change.argmin())
         places[j] = new
         total += _row(kernel, points, new)
     squared = float(total[places].sum()) / m**2 - 2.0 * float(mean[places].mean()) + norm

@@ -17,15 +17,15 @@ from mercer.stats.arguments import check
 from mercer.stats.ksd import stein_sample
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ControlFunctional:
     """An expectation by `control_functional`.
 
     Attributes
     ----------
-    mean : str, float or callable
+    mean : float or array
         The estimate; an array where f has several columns.
-    plain_mean : float or array of shape (t,)
+    plain_mean : float or array
         The mean of f over the sample.
     weights : array
         Of the rows, with the sum one: the estimate is their weighted mean of f.
@@ -34,6 +34,9 @@ class ControlFunctional:
     mean: Any
     plain_mean: Any
     weights: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"ControlFunctional(mean={self.mean!r}, plain_mean={self.plain_mean!r}, {len(self.weights):,} weights)"
 
 
 def control_functional(
@@ -55,10 +58,12 @@ def control_functional(
 
     Parameters
     ----------
-    f : array-like of shape (n,) or (n, t), or callable
+    f : callable or array of shape (n,) or (n, t)
         Values at the rows, or a function that gives them.
-    score, log_prob, kernel : callable or array-like of shape (n, d) and callable or None and Kernel or str
-        See `ksd`; the rows must differ.
+    X : array or table of shape (n, d)
+        The rows, which must differ.
+    score, log_prob, kernel
+        As for `ksd`.
     alpha : float
         Ridge, relative to the mean of k_p(x, x).
     memory_budget : int, str or None

@@ -46,8 +46,8 @@ class MeanEmbedding:
         The kernel with its width found.
     function_ : RKHSFunction or None
         The embedding; None for a distribution in closed form.
-    weights_ : array of shape (n,)
-        Weights of the rows, with the sum one; they may be negative.
+    weights_ : array
+        Of the rows, with the sum one; they may be negative.
     shrinkage_ : float
         The share that was taken off.
 

@@ -16,15 +16,16 @@ from torch import Tensor
 
 from mercer.core.arrays import Points, as_points
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.rules import is_flag, is_number
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.stats.columns import ColumnDifference, holm
-from mercer.stats.combining import check_combine, combined, per_kernel_p_values
+from mercer.stats.combining import check_combine, combined, in_units, per_kernel_p_values
 from mercer.stats.dials import PARAMETRIC_RESAMPLES, ROUNDING
 from mercer.stats.families import family, given_kernels
 from mercer.stats.mixed import is_mixed
 from mercer.stats.pair_sums import PairSums, pair_sums
-from mercer.stats.resampling import signs
+from mercer.stats.resampling import is_ordered, signs
 from mercer.stats.results import TestResult, findings
 from mercer.stats.samples import column_labels, sample_points
 from mercer.stats.scores import scored_points
@@ -56,20 +57,22 @@ def goodness_of_fit_test(
 
     Parameters
     ----------
-    score, log_prob : callable or array-like of shape (n, d) and callable or None
-        See `ksd`.
+    score : callable or array of shape (n, d)
+        The gradients of log p at the rows; see `ksd`.
+    log_prob : callable
+        Or log p, as a function of a torch tensor of rows.
     sampler : callable or None
         A function (n, random_state) that draws n rows from p: a two-sample test with as many rows as X has.
     fit : callable or None
         A function from rows to a distribution with `log_prob(rows)`, and `sample((n,))` as in `torch.distributions` or
         `rvs(n, random_state)`. The statistic is compared with those of samples of the fitted distribution, each of
         which is fitted again (parametric bootstrap).
-    kernel : Kernel, str or callable
+    kernel : Kernel, str, callable, list of them or None
         Base kernels: None for ten inverse multiquadrics whose widths cover the distances of the rows; "median"; a
         kernel, a name, or a list. Or Stein kernels of their own, such as `DiscreteSteinKernel`.
     combine : str
         "fused", "min_p" or "agg" (KSDAgg): see `two_sample_test`.
-    order : array-like of shape (n,), or None
+    order : bool, float or None
         True where rows are the draws of a Markov chain, in order: signs then change as slowly as rows forget each
         other. A number is the probability of a change.
     n_resamples : int or None
@@ -96,6 +99,8 @@ def goodness_of_fit_test(
     ]
     if len(given) > 1:
         raise InputError(f"Give one of score, log_prob, sampler and fit, not {' and '.join(given)}.")
+    if fit is not None and is_ordered(order):
+        raise InputError("fit draws independent rows from the fitted distribution; leave out order.")
     count = (PARAMETRIC_RESAMPLES if fit is not None else 2000) if n_resamples is None else n_resamples
     check_count(count)
     seed = as_seed(random_state)
@@ -176,13 +181,13 @@ def _stein(points: Points, base: Sequence[Kernel], score: Any, log_prob: Any) ->
 
 
 def _flip(order: Any, points: Points) -> float:
-    if order is None or order is False:
+    if not is_ordered(order):
         return 0.5
-    if order is True:
+    if is_flag(order):
         return flip_probability(points.values)
-    if isinstance(order, float) and 0 < order <= 0.5:
-        return order
-    raise InputError(f"order={order!r}: give True, or the probability of a change of sign, at most 0.5.")
+    if is_number(order) and 0 < order <= 0.5:
+        return float(order)
+    raise InputError(f"order={order!r:.60}: give True, or the probability of a change of sign, at most 0.5.")
 
 
 def _result(
@@ -204,7 +209,7 @@ def _joined(
     points: Points,
 ) -> GoodnessOfFitResult:
     rounding = sizes * ROUNDING[torch.float64]
-    joint = combined(combine, statistics, rounding, sizes, math.sqrt(n * (n - 1)))
+    joint = combined(combine, statistics, rounding, lambda T: in_units(T, sizes), math.sqrt(n * (n - 1)))
     each = per_kernel_p_values(statistics, rounding)
     found = findings(base, statistics[:, 0], each, joint.weights)
     return GoodnessOfFitResult(

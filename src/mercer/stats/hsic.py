@@ -34,9 +34,9 @@ def hsic(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n, d), data frame, or list of objects
-        Paired samples.
-    kernel_x, kernel_y : Kernel, str or None
+    X, Y : array, table or list
+        Samples with one row for each observation.
+    kernel_x, kernel_y : Kernel, str, callable or None
         A kernel for each, with its own width. `kernel_y` None is that of x for numbers, and one where labels are equal,
         else zero, for labels (text, booleans, integers in one dimension).
     estimator : str

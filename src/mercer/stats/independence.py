@@ -12,18 +12,17 @@ import torch
 from scipy.stats import gamma
 from torch import Tensor
 
-from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.kernels import Kernel
 from mercer.stats.arguments import check_name
 from mercer.stats.centred_grams import CentredGram, centred_gram, permutation_moments, permuted_sums
-from mercer.stats.combining import check_combine, combined, per_kernel_p_values
+from mercer.stats.combining import check_combine, combined, in_units, per_kernel_p_values
 from mercer.stats.dependence_plot import plot_pairs, plot_shares
 from mercer.stats.dials import COLUMN_RESAMPLES, EXACT_INDEPENDENCE, EXPONENT, ROUNDING
 from mercer.stats.orders import consecutive_blocks, orders, row_blocks
-from mercer.stats.resampling import block_length
-from mercer.stats.results import TestResult, findings
+from mercer.stats.resampling import exchanged_blocks
+from mercer.stats.results import TestResult, counted, findings, listed
 from mercer.stats.sides import Side, check_paired, side
 from mercer.stats.two_sample import COMBINED, check_count
 
@@ -71,9 +70,9 @@ def independence_test(
         and the variance over all permutations.
     groups : array of n, optional
         The group of each row: groups, such as patients, change partners as a whole, those with equally many rows.
-    order : array-like of shape (n,), or None
-        True where rows follow each other in time: blocks of them change partners, as long as
-        their correlation asks for. A number is the length of a block.
+    order : bool, int or None
+        True where rows follow each other in time: blocks of them change partners, as long as their correlation asks
+        for. An integer is the length of a block.
     n_resamples : int
         Random orders. Where there are no more orders, all are taken.
     random_state : int, numpy.random.RandomState, numpy.random.Generator or None
@@ -106,7 +105,12 @@ def independence_test(
     seed = as_seed(random_state)
     x, y = side(X, "X", kernel_x, seed), side(Y, "Y", kernel_y, seed)
     check_paired(x, y)
-    blocks, exchanged = _blocks(groups, order, x, y)
+    n = len(x)
+    blocks, exchanged = exchanged_blocks(
+        groups, order, (x.points, y.points), lambda g: row_blocks(g, n), lambda k: consecutive_blocks(n, k)
+    )
+    if null == "gamma" and blocks is not None:
+        raise InputError("null='gamma' takes rows to be independent; leave out groups and order, or null.")
     found_x, found_y = ([centred_gram(k, s.points, memory_budget) for k in s.kernels] for s in (x, y))
     grams = [(a, b) for a in found_x for b in found_y]
     moments = np.array([permutation_moments(a, b) for a, b in grams]) / [len(x) ** 2, len(x) ** 4]
@@ -118,7 +122,7 @@ def independence_test(
     statistics = sums / len(x) ** 2
     joint, each = _joined(combine, statistics, moments, dtype)
     per_kernel = findings(pairs, statistics[:, 0], each, joint.weights)
-    how = f"HSIC of {_words(pairs, combine)}, {sums.shape[1] - 1:,} permutations{exchanged}"
+    how = f"HSIC of {_words(pairs, combine)}, {counted(sums.shape[1] - 1, 'permutation')}{exchanged}"
     return IndependenceResult(joint.statistic, joint.pvalue, joint.null.numpy(), how, per_kernel, x=x, y=y, seed=seed)
 
 
@@ -126,8 +130,7 @@ def _joined(combine: str, statistics: Tensor, moments: np.ndarray, dtype: torch.
     mean, variance = torch.from_numpy(moments.T)
     spread = variance.sqrt()
     rounding = ROUNDING[dtype] * (mean + spread)
-    one = len(statistics) == 1
-    joint = combined(combine, statistics if one else statistics - mean[:, None], rounding, spread, EXPONENT)
+    joint = combined(combine, statistics, rounding, lambda T: in_units(T - mean[:, None], spread), EXPONENT)
     return joint, per_kernel_p_values(statistics, rounding)
 
 
@@ -213,8 +216,7 @@ class IndependenceResult(TestResult):
         named = [f"{c.name} ({c.side})" for c in self.columns() if c.pvalue <= 0.05]
         if not named:
             return f"X and Y depend on each other, in {n}, though no column does by itself"
-        more = f" and {len(named) - 3} more columns" if len(named) > 3 else ""
-        return f"X and Y depend on each other, in {n}, most through {', '.join(named[:3])}{more}"
+        return f"X and Y depend on each other, in {n}, most through {listed(named)}"
 
 
 def _columns(one: Side, other: Side, seed: int) -> list[ColumnDependence]:
@@ -259,25 +261,3 @@ def _words(pairs: Sequence[tuple[Kernel, Kernel]], combine: str) -> str:
         return f"{len(pairs)} pairs of kernels, {COMBINED[combine]}"
     text = " and ".join(repr(k.rounded()) for k in pairs[0])
     return text if len(text) < 120 else " and ".join(f"{type(k).__name__}" for k in pairs[0])
-
-
-def _blocks(groups: Any, order: Any, x: Side, y: Side) -> tuple[Tensor | None, str]:
-    if groups is not None and order is not None:
-        raise InputError("Give groups or order, not both.")
-    if groups is not None:
-        blocks = row_blocks(groups, len(x))
-        return blocks, f" of {int(blocks.max()) + 1:,} groups"
-    if order is None or order is False:
-        return None, ""
-    length = max(_length(order, s.points) for s in (x, y))
-    return consecutive_blocks(len(x), length), f" of blocks of {length:,} rows"
-
-
-def _length(order: Any, points: Points) -> int:
-    if order is True:
-        if not points.is_tensor:
-            raise InputError("order=True needs rows of numbers to see how they are correlated; give a block length.")
-        return block_length(points.values)
-    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise InputError(f"order={order!r}: give True, or the number of rows of a block.")
-    return order

@@ -36,12 +36,11 @@ def ksd(
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        The sample.
-    score, log_prob : callable or array-like of shape (n, d), and callable or None
-        The gradients of log p at the rows, as a function or an array; or log p as a function of a torch tensor of rows.
-        One of both.
-    kernel : Kernel, str or callable
+    score : callable or array of shape (n, d)
+        The gradients of log p at the rows.
+    log_prob : callable
+        Or log p, as a function of a torch tensor of rows.
+    kernel : Kernel, str, callable or None
         The base kernel, by default an inverse multiquadric with the median width and the power 1/2, which detects when
         a sample does not converge to p; or a kernel of its own on points, such as `DiscreteSteinKernel`.
     estimator : str

@@ -38,6 +38,8 @@ def mmd(
 
     Parameters
     ----------
+    X, Y : array, table, RowSource or list
+        Samples with the same columns, or lists of objects for kernels that take them.
     kernel : Kernel, str or callable
         A kernel or the name of one; a width "median" is that of the pooled rows. With "precomputed", X and Y are the
         rows of the pooled Gram matrix, of shapes (m, m + n) and (n, m + n).
@@ -52,12 +54,8 @@ def mmd(
         For sources of rows (`mercer.rows`) and Dask collections, which take all but "v" and "u": a Dask client, its
         address or an engine. "features" and "cross" are made where the rows are; the others read both sources side by
         side, and pair rows that are read together, so that these must be in random order.
-    weights_x, weights_y : array-like of shape (n,) or None and array-like of shape (m,) or None
-        Weights of the rows, possibly negative, divided by their sum; for "v" and "u".
-    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
-        The seed; None is 0.
-    memory_budget : int, str or None
-        Bytes, or text such as "2GiB"; by default half of what is free.
+    weights_x, weights_y : array of shape (m,) and (n,), or None
+        Of the rows, possibly negative, divided by their sum; for "v" and "u".
 
     References
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from mercer.core.errors import NotFiniteError
 from mercer.core.memory import require, resolve_budget
 from mercer.kernels import Kernel
 from mercer.operators.backends.cuts import slices
-from mercer.stats.dials import EXACT_ROWS, LEAST_ROWS, TILE_NUMBERS, TILES
+from mercer.stats.dials import EXACT_ROWS, LEAST_ROWS, LEAST_TILES, TILE_NUMBERS, TILES
 from mercer.stats.sharing import SharedPair
 
 
@@ -130,8 +131,8 @@ def _precision(kernels: Sequence[Kernel], n: int) -> torch.dtype:
 
 
 def _rows_of_tile(n: int, columns: int, kernels: int, dtype: torch.dtype, budget: int) -> int:
-    """Rows of a tile, of at most `TILE_NUMBERS` numbers, that fit the budget."""
-    rows = max(LEAST_ROWS, min(n, TILE_NUMBERS // max(1, n)))
+    """Rows of a tile, of at most `TILE_NUMBERS` numbers, that fit the budget; pairs within a tile are made twice."""
+    rows = max(LEAST_ROWS, min(math.ceil(n / LEAST_TILES), TILE_NUMBERS // max(1, n)))
     fixed = 8 * kernels * (2 * n + columns)
     each = (TILES * n + columns) * max(8, dtype.itemsize)
     while rows > LEAST_ROWS and fixed + rows * each > budget:

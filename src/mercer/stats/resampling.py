@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.core.arrays import Points
 from mercer.core.errors import InputError
+from mercer.core.rules import is_flag, is_integer
 
 
 def labels(N: int, m: int, count: int, seed: int, blocks: Tensor | None = None) -> Tensor:
@@ -86,6 +89,49 @@ def signs(n: int, count: int, seed: int, flip: float = 0.5) -> Tensor:
     changes = np.where(rng.random((n, count)) < flip, -1.0, 1.0)
     changes[0] = np.where(rng.random(count) < 0.5, -1.0, 1.0)
     return torch.from_numpy(np.cumprod(changes, axis=0).astype(np.float32))
+
+
+def is_ordered(order: Any) -> bool:
+    """Whether rows are said to follow each other in time."""
+    return not (order is None or (is_flag(order) and not order))
+
+
+def exchanged_blocks(
+    groups: Any,
+    order: Any,
+    samples: Sequence[Points],
+    by_group: Callable[[Any], Tensor],
+    by_length: Callable[[int], Tensor],
+) -> tuple[Tensor | None, str]:
+    """The number of the block of each row, which is exchanged as a whole, and words for it; None for single rows."""
+    if groups is not None and is_ordered(order):
+        raise InputError("Give groups or order, not both.")
+    if groups is not None:
+        blocks = by_group(groups)
+        return blocks, f" of {int(blocks.max()) + 1:,} groups"
+    if not is_ordered(order):
+        return None, ""
+    length = rows_of_block(order, lambda: max(map(_correlated_rows, samples)))
+    return by_length(length), f" of blocks of {length:,} rows"
+
+
+def rows_of_block(order: Any, measured: Callable[[], int]) -> int:
+    """The number that `order` is, or what is measured where it is True.
+
+    >>> rows_of_block(7, lambda: 3), rows_of_block(True, lambda: 3)
+    (7, 3)
+    """
+    if is_flag(order):
+        return measured()
+    if not is_integer(order) or order < 1:
+        raise InputError(f"order={order!r:.60}: give True, or the number of rows of a block.")
+    return int(order)
+
+
+def _correlated_rows(points: Points) -> int:
+    if not points.is_tensor:
+        raise InputError("order=True needs rows of numbers to see how they are correlated; give a block length.")
+    return block_length(points.values)
 
 
 def autocorrelation_time(values: Tensor) -> float:

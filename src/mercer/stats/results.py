@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,8 @@ class KernelFinding:
 
     Attributes
     ----------
-    kernel : Kernel, str or callable
-        The kernel.
+    kernel : Kernel
+        The kernel; of a test of two sides a pair.
     statistic : float
         Its statistic.
     pvalue : float
@@ -106,6 +106,25 @@ def how_sure(pvalue: float, resamples: int) -> str:
         return f"p = {brief(pvalue)}, the smallest that {resamples:,} resamples can give"
     error = 1.96 * math.sqrt(pvalue * (1 - pvalue) / (resamples + 1))
     return f"p = {brief(pvalue)}" + (f" +- {error:.1g} with {resamples:,} resamples" if error > 0.1 * pvalue else "")
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed("abc"), listed("abcd")
+    ('a, b, c', 'a, b, c and 1 more column')
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {counted(len(names) - most, 'more column')}"
+
+
+def counted(n: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "permutation"), counted(2000, "permutation")
+    ('1 permutation', '2,000 permutations')
+    """
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
 def findings(kernels: Any, statistics: Any, pvalues: Any, weights: Any) -> tuple[KernelFinding, ...]:

@@ -22,6 +22,7 @@ from mercer.data.rows import ArrayRows, DaskRows, RowSource, SelectedRows, is_da
 from mercer.data.rows.source import Part
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Kernel, resolve
+from mercer.kernels.spectral import NoSpectralMeasureError
 from mercer.stats.arguments import check, check_given
 from mercer.stats.dials import KEPT, STREAMED_FEATURES
 from mercer.stats.estimates import Estimate, h_values, witness_values
@@ -92,7 +93,10 @@ def feature_estimate(kernel: Kernel, given: Streamed) -> tuple[Estimate, float, 
     r"""The distance of the mean features, :math:`|\hat\mu_X - \hat\mu_Y|^2` without its bias, and the mean and the
     variance of the biased one if both samples have one distribution.
     """
-    features = FourierFeatures.draw(kernel, _row(given.x), STREAMED_FEATURES, given.seed)
+    try:
+        features = FourierFeatures.draw(kernel, _row(given.x), STREAMED_FEATURES, given.seed)
+    except NoSpectralMeasureError as error:
+        raise InputError(f"{error.reason} estimator='cross', 'linear' and 'incomplete' take every kernel.") from None
     sums = [_total(given.client, source, _moments, features) for source in (given.x, given.y)]
     n = [float(s["n"]) for s in sums]
     means = [s["phi"] / c for s, c in zip(sums, n, strict=True)]

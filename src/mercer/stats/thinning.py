@@ -120,9 +120,9 @@ class SteinThinning(Thinning):
 
     Attributes
     ----------
-    indices_, weights_ : array of int and array
+    indices_, weights_ : array
         Places of the chosen rows and their equal weights.
-    discrepancy_, discrepancies_ : float and array
+    discrepancy_, discrepancies_ : float, array
         The KSD of the chosen rows, at the end and after each.
 
     References
@@ -193,8 +193,8 @@ class KernelHerding(Thinning):
 
     Attributes
     ----------
-    indices_, weights_, discrepancy_, discrepancies_ : array of int and array and float and array
-        See `SteinThinning`; the discrepancy is the MMD to all rows.
+    indices_, weights_, discrepancy_, discrepancies_ : array, float
+        As of `SteinThinning`; the discrepancy is the MMD to all rows.
 
     References
     ----------
@@ -249,9 +249,9 @@ class KernelThinning(Thinning):
 
     Attributes
     ----------
-    indices_, weights_, discrepancy_, discrepancies_ : see `SteinThinning`
-        See `SteinThinning`; the discrepancy is the MMD to all rows, of more than 20,000 rows that to the 1,024 of them
-        (or 4 m) that Compress++ chooses, among which m are found.
+    indices_, weights_, discrepancy_, discrepancies_ : array, float
+        As of `SteinThinning`; the discrepancy is the MMD to all rows, of more than 20,000 rows that to the 1,024 of
+        them (or 4 m) that Compress++ chooses, among which m are found.
 
     References
     ----------

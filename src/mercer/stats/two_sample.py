@@ -13,20 +13,28 @@ from scipy.stats import gamma, norm
 from torch import Tensor
 
 from mercer.core.errors import InputError
-from mercer.core.rules import of_kind
+from mercer.core.rules import is_flag, of_kind
 from mercer.core.seeding import as_seed
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
 from mercer.stats.arguments import check, check_name
 from mercer.stats.columns import ColumnDifference, column_differences
-from mercer.stats.combining import check_combine, combined, per_kernel_p_values
-from mercer.stats.dials import ROUNDING
+from mercer.stats.combining import check_combine, combined, normal_scores, per_kernel_p_values
+from mercer.stats.dials import ROUNDING, SHARPNESS
 from mercer.stats.differences_plot import plot_columns, plot_line
 from mercer.stats.estimates import ESTIMATES, Estimate, shuffled
 from mercer.stats.families import domain_of, family, given_kernels
 from mercer.stats.pair_sums import PairSums, pair_sums
-from mercer.stats.resampling import autocorrelation_time, block_length, group_blocks, labels, order_blocks, signs
-from mercer.stats.results import TestResult, findings
+from mercer.stats.resampling import (
+    autocorrelation_time,
+    exchanged_blocks,
+    group_blocks,
+    is_ordered,
+    labels,
+    order_blocks,
+    signs,
+)
+from mercer.stats.results import TestResult, counted, findings, listed
 from mercer.stats.samples import Pooled, column_labels
 from mercer.stats.streamed import Streamed, as_source, feature_estimate, is_source, streamed_estimate, with_width
 
@@ -64,25 +72,24 @@ def two_sample_test(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n, d), data frame, or list of objects
+    X, Y : array, table, RowSource or list
         Samples with the same columns, or lists of strings or other objects for kernels that take them.
-    kernel : Kernel, str or callable
+    kernel : Kernel, str, callable, list of them or None
         None for ten Gaussian kernels and ten Laplace kernels (of the L1 distance), whose widths cover the pooled
         distances with each column in units of its deviation; "median" for one Gaussian; a kernel, a name or a list of
         them. With "precomputed", X and Y are the rows of the pooled Gram matrix, of shapes (m, m + n), (n, m + n).
     combine : str
-        How several kernels become one test: "fused" (a soft maximum), "min_p" (the smallest p-value, corrected by the
-        same permutations) or "agg" (MMDAgg: half of the resamples for each of two layers).
+        How several kernels become one test: "fused" (a soft maximum of normal scores), "min_p" (the smallest p-value,
+        corrected by the same permutations) or "agg" (MMDAgg: half of the resamples for each of two layers).
     estimator : str
         "u", or for many rows, with a normal null distribution and no resampling, "cross", "linear", "block" or
         "incomplete", or "features" (random features, with a gamma null distribution); these take one kernel, the only
         ones for sources of rows. See `mmd` for `block_size` and `budget`.
     null : str
         "permutation"; "wild" for time series of equal length side by side; "gamma" for one kernel, from n = 200.
-    groups : sequence or pair of sequences
-        The group of each row of X and Y (a pair, or one sequence of m + n): groups, such as patients, are exchanged as
-        a whole.
-    order : array-like of shape (n,), or None
+    groups : array of m + n, pair of arrays, or None
+        The group of each row of X and of Y. Groups, such as patients, are exchanged as a whole.
+    order : bool, int or None
         True where rows follow each other in time: blocks of them are exchanged, as long as their correlation asks for;
         an integer is the length of a block.
     n_resamples : int
@@ -113,6 +120,7 @@ def two_sample_test(
     check_count(n_resamples)
     check_name("null", null, tuple(NULLS))
     of_kind(lambda value: isinstance(value, str), "a name, such as 'u'").check("estimator", estimator, False)
+    _check_dependence(estimator, null, groups, order)
     if is_source(X) or is_source(Y) or estimator == "features":
         if estimator == "u":
             raise InputError(
@@ -133,13 +141,27 @@ def two_sample_test(
         return _by_gamma(chosen, pooled, memory_budget)
     if null == "wild":
         return _by_signs(chosen, pooled, combine, n_resamples, seed, order, memory_budget)
-    blocks, exchanged = _blocks(groups, order, pooled)
-    A = labels(len(pooled.points), pooled.m, n_resamples, seed, blocks)
+    N, m = len(pooled.points), pooled.m
+    blocks, exchanged = exchanged_blocks(
+        groups, order, (pooled.first, pooled.second), lambda g: group_blocks(g, m, N), lambda k: order_blocks(m, N, k)
+    )
+    A = labels(N, m, n_resamples, seed, blocks)
     shift = near_means(A)
     sums = pair_sums(chosen, pooled.points, A - shift, memory_budget=memory_budget)
     result = _combined(combine, chosen, unbiased(sums, A, shift), sums, min(pooled.m, pooled.n))
-    how = f"MMD of {kernel_words(chosen, combine)}, {A.shape[1] - 1:,} permutations{exchanged}"
+    how = f"MMD of {kernel_words(chosen, combine)}, {counted(A.shape[1] - 1, 'permutation')}{exchanged}"
     return _result(pooled, result, how)
+
+
+def _check_dependence(estimator: str, null: str, groups: Any, order: Any) -> None:
+    """An error where rows are said to belong together and the null distribution takes no account of it."""
+    if estimator != "u" and null != "permutation":
+        raise InputError(f"estimator={estimator!r} has a null distribution of its own; leave out null={null!r}.")
+    how = f"null={null!r}" if estimator == "u" else f"estimator={estimator!r}"
+    if groups is not None and how != "null='permutation'":
+        raise InputError(f"{how} takes no account of groups; permutations do (estimator='u', null='permutation').")
+    if is_ordered(order) and how not in ("null='permutation'", "null='wild'"):
+        raise InputError(f"{how} takes no account of order; permutations do (estimator='u', null='permutation').")
 
 
 def near_means(A: Tensor) -> Tensor:
@@ -231,12 +253,7 @@ class TwoSampleResult(TestResult):
         named = [c.name for c in found if c.pvalue <= 0.05]
         if not named:
             return f"{text}, in how columns go together: no column differs by itself"
-        return f"{text}, most in {_listed(named)}"
-
-
-def _listed(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more columns"
+        return f"{text}, most in {listed(named)}"
 
 
 def _result(pooled: Pooled, found: Any, how: str) -> TwoSampleResult:
@@ -247,7 +264,7 @@ def _result(pooled: Pooled, found: Any, how: str) -> TwoSampleResult:
 def _combined(combine: str, kernels: Sequence[Kernel], statistics: Tensor, sums: PairSums, n: int) -> Any:
     sizes = (sums.squares / (n * (n - 1))).sqrt()
     rounding = sizes * ROUNDING[sums.dtype] / (n if sums.dtype == torch.float32 else 1)
-    joint = combined(combine, statistics, rounding, sizes, math.sqrt(n * (n - 1)))
+    joint = combined(combine, statistics, rounding, normal_scores, SHARPNESS)
     each = per_kernel_p_values(statistics, rounding)
     return joint, findings(kernels, statistics[:, 0], each, joint.weights)
 
@@ -259,30 +276,6 @@ def kernel_words(kernels: Sequence[Kernel], combine: str) -> str:
     return f"{len(kernels)} kernels, {COMBINED[combine]}"
 
 
-def _blocks(groups: Any, order: Any, pooled: Pooled) -> tuple[Tensor | None, str]:
-    """The block of each row that is exchanged as a whole, and words for it."""
-    N, m = len(pooled.points), pooled.m
-    if groups is not None and order is not None:
-        raise InputError("Give groups or order, not both.")
-    if groups is not None:
-        blocks = group_blocks(groups, m, N)
-        return blocks, f" of {int(blocks.max()) + 1:,} groups"
-    if order is None or order is False:
-        return None, ""
-    length = max(_length(order, part) for part in (pooled.first, pooled.second))
-    return order_blocks(m, N, length), f" of blocks of {length:,} rows"
-
-
-def _length(order: Any, part: Any) -> int:
-    if order is True:
-        if not part.is_tensor:
-            raise InputError("order=True needs rows of numbers to see how they are correlated; give a block length.")
-        return block_length(part.values)
-    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise InputError(f"order={order!r}: give True, or the number of rows of a block.")
-    return order
-
-
 def _by_signs(
     kernels: Sequence[Kernel], pooled: Pooled, combine: str, count: int, seed: int, order: Any, memory: Any
 ) -> TwoSampleResult:
@@ -290,7 +283,9 @@ def _by_signs(
     if pooled.m != pooled.n:
         raise InputError(f'null="wild" pairs rows: X and Y need equally many, not {pooled.m} and {pooled.n}.')
     n, flip = pooled.n, 0.5
-    if order and pooled.points.is_tensor:
+    if is_ordered(order) and not is_flag(order):
+        raise InputError(f"order={order!r:.60}: null='wild' takes True or None.")
+    if is_ordered(order) and pooled.points.is_tensor:
         flip = flip_probability(torch.cat([pooled.first.values, pooled.second.values], 1))
     W = torch.cat([torch.ones(n, 1), signs(n, count, seed, flip)], 1)
     sums = pair_sums(kernels, pooled.points, torch.cat([W, -W]), memory_budget=memory)
