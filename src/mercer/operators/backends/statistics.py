@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.threads import side_by_side
+from mercer.core.threads import on_one_core, side_by_side
 from mercer.formula.plans import Plan
 from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.dials import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM
@@ -189,8 +189,10 @@ class SquaredDistance(TileInput):
     ) -> None:
         super().__init__(statistic, dtype)
         samples = (x,) if x is z else (x, z)
-        some = torch.cat([self.rows(sample, _spread(sample)) for sample in samples])
-        centre = self._mean(some)
+        parts = [self.rows(sample, _spread(sample)) for sample in samples]
+        numbers = sum(part.numel() for part in parts) if parts[0].device.type == "cpu" else 0
+        some = on_one_core(lambda: torch.cat(parts), numbers)
+        centre = on_one_core(lambda: self._mean(some), numbers)
         self.centre = centre.to(some.dtype)
         self.scale = math.sqrt(abs(factor)) / as_scale(statistic.length_scale, centre.unsqueeze(0))
         self.sign = math.copysign(1.0, factor)

@@ -17,7 +17,7 @@ from mercer.core.threads import side_by_side
 from mercer.operators.backends import costs
 from mercer.operators.backends.cuts import even_width, lower_blocks, slices
 from mercer.operators.backends.precision import full_precision
-from mercer.operators.backends.sums import Sum, few_columns, zeros_by_columns
+from mercer.operators.backends.sums import Sum, empty_by_columns, few_columns
 from mercer.operators.dials import (
     FOLDING_BYTES,
     GPU_BYTES,
@@ -217,7 +217,7 @@ class Tiles(ABC):
         parts = list(slices(0, self.shape[1], layout.columns))
         wide = torch.float64 if len(parts) > TILES_AT_ONCE else self.dtype
         ready = wide == self.dtype and not few_columns(V)
-        total = out.zero_() if ready else zeros_by_columns(V, len(out), wide)[0]
+        total = out.zero_() if ready else empty_by_columns(V, len(out), wide)[0].zero_()
         products = Sum(total, self.dtype)
         for columns in parts:
             products.add(strip(columns), V[columns])
@@ -231,13 +231,14 @@ class Tiles(ABC):
         A square adds to the sums of its rows and to those of its columns; each square has places of its own for both.
         """
         parts = self._squares(layout)
-        sums = zeros_by_columns(V, len(V), torch.float64, copies=1 + parts[-1].j)
+        sums = empty_by_columns(V, len(V), torch.float64, copies=1 + parts[-1].j)
 
         def tools() -> Callable[[Square], None]:
             strip_of = self.strips(layout)
 
             def part(square: Square) -> None:
                 i, j = square.rows, square.columns
+                sums[square.j][i].zero_(), sums[square.i][j].zero_()
                 strips = -(-(j.stop - j.start) // layout.columns) * TILES_AT_ONCE
                 below = Sum(sums[square.i][j], self.dtype, at_once=strips)
                 for rows in slices(i.start, i.stop, layout.rows):
@@ -256,7 +257,10 @@ class Tiles(ABC):
             return part
 
         self._over(parts, tools, layout)
-        return sums.sum(0).to(self.dtype)
+        out = torch.empty_like(V)
+        for rows in slices(0, len(V), self._edge(layout)):
+            out[rows] = sums[:, rows].sum(0)
+        return out
 
     def _squares(self, layout: Layout) -> list[Square]:
         """The squares on and right of the diagonal, a multiple of the rows of a tile wide; large ones first."""
