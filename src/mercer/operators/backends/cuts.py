@@ -53,6 +53,21 @@ def rounded(width: int) -> int:
     return -(-width // STEP) * STEP
 
 
+def shrinking(n: int, most: int, least: int, threads: int) -> Iterator[slice]:
+    """Consecutive slices that cover n rows, shorter to the end, so that threads that take them in turn end together.
+
+    >>> [part.stop - part.start for part in shrinking(5000, most=1024, least=256, threads=2)]
+    [1024, 512, 512, 512, 512, 256, 256, 256, 256, 256, 256, 256, 136]
+    """
+    start, length = 0, most
+    while start < n:
+        while threads > 1 and length > max(least, STEP) and 2 * threads * length > n - start:
+            length = rounded(length // 2)
+        stop = min(start + length, n)
+        yield slice(start, stop)
+        start = stop
+
+
 def slices(start: int, stop: int, step: int) -> Iterator[slice]:
     """Consecutive slices of at most `step` that cover start to stop.
 

@@ -15,7 +15,7 @@ from mercer.core.blocks import new_matrix
 from mercer.core.memory import readable, require
 from mercer.core.threads import side_by_side
 from mercer.operators.backends import costs
-from mercer.operators.backends.cuts import even_width, lower_blocks, slices
+from mercer.operators.backends.cuts import even_width, lower_blocks, rounded, shrinking, slices
 from mercer.operators.backends.precision import full_precision
 from mercer.operators.backends.sums import Sum, empty_by_columns, few_columns
 from mercer.operators.dials import (
@@ -77,6 +77,8 @@ class Tiles(ABC):
     """Memory of the operands of one row, or of one column."""
     buffer_bytes = 0
     """Bytes of the buffers for each cell; 0 for those of one value."""
+    packs = False
+    """Whether a product copies the operands of a tile."""
     on_threads = False
     """Whether several threads may evaluate tiles."""
 
@@ -251,6 +253,7 @@ class Tiles(ABC):
                         if start < columns.stop:
                             place = slice(start - j.start, columns.stop - j.start)
                             below.add(tile[:, start - columns.start :].T, V[rows], place)
+                        del tile  # its memory is that of the next
                     beside.finish()
                 below.finish()
 
@@ -275,9 +278,9 @@ class Tiles(ABC):
 
     def _strips_of_parts(self, layout: Layout) -> list[Square]:
         """Parts that are some strips of rows each."""
-        step = max(layout.rows, layout.ahead)
-        whole = slice(0, self.shape[1])
-        return [Square(i, -1, rows, whole) for i, rows in enumerate(slices(0, self.shape[0], step))]
+        most, least = max(layout.rows, layout.ahead), -(-layout.rows // LEAST_PARTS)
+        parts = shrinking(self.shape[0], most, least, layout.threads)
+        return [Square(i, -1, rows, slice(0, self.shape[1])) for i, rows in enumerate(parts)]
 
     def _over(self, parts: Sequence[P], tools: Callable[[], Callable[[P], R]], layout: Layout) -> list[R]:
         with torch.no_grad(), full_precision(self.device):
@@ -313,6 +316,7 @@ class Tiles(ABC):
         layout = replace(self._cut(self._cells(size), keep), threads=threads)
         if self.one_sample and layout.rows < n and self.on_cpu and t <= MOST_MIRRORED:
             edge = layout.rows * -(-n // (SQUARES * layout.rows))
+            edge = rounded(-(-n // -(-n // edge)))
             yield replace(
                 layout, mirror=True, ahead=edge, columns=even_width(edge, layout.columns, self.dtype.itemsize)
             )
@@ -361,6 +365,6 @@ class Tiles(ABC):
         if layout.mirror:
             vectors += layout.ahead * item * t
         block = min(n, max(layout.ahead, layout.rows))
-        made = block if layout.keep else block + layout.columns
+        made = block if layout.keep and not self.packs else block + layout.columns
         kept = m * self.row_bytes + FOLDING_BYTES if layout.keep else 0
         return sums + kept + layout.threads * (tile + vectors + 4 * made * self.row_bytes)
