@@ -39,7 +39,8 @@ LOG2 = 1.3
 """The rate of log2 by torch on processors of other makers."""
 
 TILE_BYTES = {"Intel": 2**20, "other": 2**22}
-"""Size of a tile: what the second cache holds on Intel's processors; elsewhere fewer calls are faster."""
+"""Size of a tile: what the second cache holds on Intel's processors, and everywhere for products with many columns,
+which read a tile many times; elsewhere fewer calls are faster."""
 
 FEW_COLUMNS = {"Intel": 3, "other": 32}
 """Columns up to which a product of a matrix with V is quicker, up to three times, with V as rows on the left."""
@@ -101,9 +102,10 @@ def costs_of(vendor: str, instructions: str) -> Costs:
     return Costs(kind, TILE_BYTES[maker], powers_of_two, frozenset(faster), as_powers, by_onednn, FEW_COLUMNS[maker])
 
 
-def tile_bytes(threads: int) -> int:
-    """The size of a tile where so many threads work on tiles."""
-    return costs().tile_bytes * max(1, threads // MANY_THREADS)
+def tile_bytes(threads: int, t: int) -> int:
+    """The size of a tile where so many threads work on tiles, which they multiply with t columns."""
+    least = costs().tile_bytes if t <= costs().few_columns else TILE_BYTES["Intel"]
+    return least * max(1, threads // MANY_THREADS)
 
 
 def _vendor() -> str:

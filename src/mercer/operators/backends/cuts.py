@@ -15,14 +15,14 @@ def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:
 
     >>> import torch
     >>> lower_blocks(torch.ones(100, 100).tril())
-    [(slice(0, None, None), slice(0, 48, None)), (slice(48, None, None), slice(48, 100, None))]
+    [(slice(0, None, None), slice(0, 48, None)), (slice(48, None, None), slice(48, 96, None)), ...]
     >>> lower_blocks(torch.ones(100, 100))
     [(slice(None, None, None), slice(None, None, None))]
     """
     if V.ndim == 2 and V.device.type == "cpu":
         n_columns = V.shape[1]
         count = max(1, min(TRIANGLE_BLOCKS, n_columns // LEAST_WIDTH))
-        starts = [i * (n_columns // count // 24 * 24) for i in range(count)]
+        starts = range(0, n_columns, max(1, n_columns // count // 24) * 24) if count > 1 else [0]
         blocks = [(slice(a, None), slice(a, b)) for a, b in pairwise([*starts, n_columns])]
         if not any(bool(V[: inner.start, outer].any()) for inner, outer in blocks):
             return blocks

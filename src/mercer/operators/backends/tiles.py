@@ -17,6 +17,7 @@ from mercer.core.threads import side_by_side
 from mercer.operators.backends import costs
 from mercer.operators.backends.cuts import even_width, lower_blocks, rounded, shrinking, slices
 from mercer.operators.backends.precision import full_precision
+from mercer.operators.backends.products import quick, quick_product
 from mercer.operators.backends.sums import Sum, empty_by_columns, few_columns
 from mercer.operators.dials import (
     FOLDING_BYTES,
@@ -194,7 +195,9 @@ class Tiles(ABC):
     def _plain_product(self, V: Tensor, layout: Layout) -> Tensor:
         n = self.shape[0]
         out = new_matrix(n, V.shape[1], V.dtype, V.device) if V.ndim == 2 else V.new_empty(n)
-        blocks = lower_blocks(V) if layout.columns == self.shape[1] else []
+        whole = layout.columns == self.shape[1]
+        at_once = whole and V.ndim == 2 and quick(V.dtype, V.device, len(V), n * V.shape[1])
+        blocks = lower_blocks(V) if whole and not at_once else []
 
         def tools() -> Callable[[Square], None]:
             strip_of = self.strips(layout)
@@ -202,7 +205,9 @@ class Tiles(ABC):
             def part(square: Square) -> None:
                 for rows in slices(square.rows.start, square.rows.stop, layout.rows):
                     strip = strip_of(rows)
-                    if len(blocks) > 1:
+                    if at_once:
+                        out[rows] = quick_product(strip(slice(0, layout.columns)), V)
+                    elif len(blocks) > 1:
                         tile = strip(slice(0, layout.columns))
                         for inner, outer in blocks:
                             torch.matmul(tile[:, inner], V[inner][..., outer], out=out[rows][..., outer])
@@ -305,7 +310,7 @@ class Tiles(ABC):
         """Layouts from the fastest to the smallest."""
         most = self._threads()
         for threads in dict.fromkeys((most, 1)):
-            size = self._tile_bytes(threads)
+            size = self._tile_bytes(threads, t)
             while size >= LEAST_BYTES:
                 for keep in (True, False):
                     yield from self._cuts(size, keep, threads, t)
@@ -334,10 +339,10 @@ class Tiles(ABC):
         many = self.on_threads and self.shape[0] * self.shape[1] >= THREADED_CELLS
         return torch.get_num_threads() if many else 1
 
-    def _tile_bytes(self, threads: int) -> int:
+    def _tile_bytes(self, threads: int, t: int) -> int:
         if not self.on_cpu:
             return GPU_BYTES
-        return TILE_BYTES or costs.tile_bytes(threads)
+        return TILE_BYTES or costs.tile_bytes(threads, t)
 
     def _cells(self, size: int) -> int:
         """Cells of a tile; its buffers together take at most half as much again."""
