@@ -114,6 +114,8 @@ def _laplace_l1() -> Row:
         lambda: laplacian_kernel(X, Z, gamma=0.1) @ v,
         rounds=2,
         repeats=2,
+        pairs=len(X) * len(Z),
+        limits=_limits(10, "float32"),
     )
 
 
@@ -125,6 +127,8 @@ def _dense_torch() -> Row:
         "dense torch, exp(-cdist(x, z)^2 / d) @ v",
         lambda: gram(Gaussian.from_gamma(0.1), X, Z) @ v,
         lambda: torch.cdist(x, z).square_().mul_(-0.1).exp_() @ u,
+        pairs=len(X) * len(Z),
+        limits=_limits(10, "float32"),
     )
 
 
@@ -146,7 +150,8 @@ def _optional_peers() -> list[Row]:
         lazy = (-0.1 * ((a - b) ** 2).sum(-1)).exp()
         peers["KeOps, LazyTensor @ v"] = lambda: lazy @ u.unsqueeze(1)
     ours = lambda: gram(kernel, X, Z) @ v  # noqa: E731
-    return [compare("gram @ v, Gaussian, d=10", name, ours, theirs) for name, theirs in peers.items()]
+    place = {"pairs": len(X) * len(Z), "limits": _limits(10, "float32")}
+    return [compare("gram @ v, Gaussian, d=10", name, ours, theirs, **place) for name, theirs in peers.items()]
 
 
 def _peak_memory() -> Row:

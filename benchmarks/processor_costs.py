@@ -1,4 +1,4 @@
-"""What this machine can do at most: rates of single operations, with all threads, each in its own cache.
+"""What this machine can do at most: rates of single operations, with all threads, each on tiles of its own.
 
 ``python -m benchmarks.processor_costs`` prints what `mercer.operators.backends.costs` keeps of a kind of processor.
 """
@@ -16,8 +16,9 @@ from torch import Tensor
 
 from benchmarks.processor import processor
 from mercer.core.threads import side_by_side
+from mercer.operators.backends.products import quick, quick_product
 
-ROWS, COLUMNS = 256, 992
+ROWS, COLUMNS = 512, 992
 SECONDS = 0.15
 """Time for each rate."""
 
@@ -69,13 +70,17 @@ def operation_rate(name: str, dtype: torch.dtype, threads: int) -> float:
 
 
 @cache
-def product_rate(d: int, dtype: torch.dtype, threads: int) -> float:
-    """Pairs a second of the matrix product that gives squared distances of d features, which has two columns more."""
+def product_rate(d: int, dtype: torch.dtype, threads: int, by_onednn: bool | None = None) -> float:
+    """Pairs a second of the matrix product that gives squared distances of d features, which has two columns more.
+
+    It is made by oneDNN or by torch's MKL; None for the one that `mercer` takes here.
+    """
+    chosen = quick(dtype, torch.device("cpu"), d + 2, ROWS * COLUMNS) if by_onednn is None else by_onednn
 
     def make() -> Work:
         x, z = torch.rand(ROWS, d + 2, dtype=dtype), torch.rand(COLUMNS, d + 2, dtype=dtype).T
         out = torch.empty(ROWS, COLUMNS, dtype=dtype)
-        return lambda: torch.mm(x, z, out=out)
+        return (lambda: quick_product(x, z)) if chosen else (lambda: torch.mm(x, z, out=out))
 
     return rate(make, ROWS * COLUMNS, threads)
 
@@ -85,7 +90,12 @@ def main() -> None:
     for threads in sorted({1, torch.get_num_threads()}):
         for dtype in (torch.float32, torch.float64):
             found = {name: operation_rate(name, dtype, threads) for name in OPERATIONS}
-            found |= {f"distances, d={d}": product_rate(d, dtype, threads) for d in (3, 10, 32, 90)}
+            libraries = {"MKL": False, "oneDNN": True} if dtype == torch.float32 else {"MKL": False}
+            found |= {
+                f"distances, d={d}, {name}": product_rate(d, dtype, threads, by_onednn)
+                for d in (3, 10, 32, 90)
+                for name, by_onednn in libraries.items()
+            }
             numbers = "  ".join(f"{name} {value:.2f}" for name, value in found.items())
             print(f"{threads} threads, {dtype}, 1e9 a second: {numbers}", flush=True)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mercer.core.arrays import as_points
+from mercer.core.threads import GRAIN
 from mercer.formula.plans import plans
 from mercer.formula.spelling import InBaseTwo, InVectors
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplace, Linear, Matern, RationalQuadratic
 from mercer.operators import gram
-from mercer.operators.backends import costs, tiles
+from mercer.operators.backends import costs, products, tiles
 from mercer.testing.examples import EXAMPLES
 from mercer.testing.samples import sample_for
 
@@ -114,3 +116,40 @@ def test_each_thread_has_buffers_within_the_budget() -> None:
     assert one < eight <= 2**26
     least = with_threads(8, lambda: operator.backend._layout(1, 2**20))
     assert operator.backend._bytes(least, 1) <= 2**20
+
+
+class LargestInThisThread(TorchDispatchMode):
+    """The most numbers that an operation reads or writes; those that only look at memory in another way do neither."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.most = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if not func.is_view and "empty" not in func.__name__ and func.__name__ != "lift_fresh.default":
+            self.most = max([self.most, *(a.numel() for a in (*args, result) if isinstance(a, torch.Tensor))])
+        return result
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_a_product_wakes_none_of_the_threads_of_torch_which_would_spin_beside_its_tiles(kernel: Kernel) -> None:
+    X = np.random.default_rng(0).normal(size=(4000, 40)).astype(np.float32)
+    v = np.ones(4000, dtype=np.float32)
+
+    def largest() -> int:
+        with LargestInThisThread() as found:
+            gram(kernel, X) @ v, gram(kernel, X, X[:3000]) @ v[:3000]
+        return found.most
+
+    assert with_threads(2, largest) <= GRAIN
+
+
+@pytest.mark.parametrize("d", [1, 3, 30, 250])
+def test_products_by_onednn_are_as_exact_as_those_of_torch(d: int) -> None:
+    if products._linear() is None:
+        pytest.skip("torch was built without oneDNN")
+    x, z = torch.randn(2, 500, d, generator=torch.Generator().manual_seed(d))
+    exact, size = x.double() @ z.double().T, x.abs().double() @ z.abs().double().T
+    error = (products.quick_product(x, z.T) - exact).abs()
+    assert bool((error <= d * 2.0**-24 * size).all())

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
+from mercer.core.threads import on_one_core
 
 IMPUTE = "remove or impute it first."
 IMPUTE_ROWS = "impute it, for example with SimpleImputer."
@@ -122,7 +123,7 @@ def restore(result: Tensor, like: Any) -> Any:
 
 def check_finite(values: Tensor, name: str, names: Sequence[str] | None = None, advice: str = IMPUTE) -> None:
     """Raise an error that points at the first NaN or infinity of `values`, with the column's name where it has one."""
-    if bool(torch.isfinite(values.detach().sum())):  # quick: NaN and infinities survive in a sum
+    if _sum_is_finite(values.detach()):  # quick: NaN and infinities survive in a sum
         return
     finite = torch.isfinite(values)
     if bool(finite.all()):
@@ -137,6 +138,11 @@ def check_finite(values: Tensor, name: str, names: Sequence[str] | None = None, 
     )
 
 
+def _sum_is_finite(values: Tensor) -> bool:
+    numbers = values.numel() if values.device.type == "cpu" else 0
+    return on_one_core(lambda: bool(torch.isfinite(values.sum())), numbers)
+
+
 def checked_values(values: Tensor, what: str, first: int = 0) -> Tensor:
     """What was found for each row of X, or an error that names the rows where it overflows.
 
@@ -146,7 +152,7 @@ def checked_values(values: Tensor, what: str, first: int = 0) -> Tensor:
     Traceback (most recent call last):
     mercer.core.errors.InputError: Predictions overflow float32 at 1 of 3 rows of X (first: row 1): ...
     """
-    if bool(torch.isfinite(values.detach().sum())):  # quick: NaN and infinities survive in a sum
+    if _sum_is_finite(values.detach()):  # quick: NaN and infinities survive in a sum
         return values
     bad = ~torch.isfinite(values.detach()).reshape(len(values), -1).all(1)
     if not bool(bad.any()):

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.core.threads import side_by_side
+
 LARGE_PAGE = 2**21
-TOUCHES = 2**15
-"""Numbers that torch gives to one thread, at least."""
+PAGE = 4096
+"""Bytes of an ordinary page."""
 KEPT_BYTES = 2**26
 """The largest block that waits for the next result once nobody needs it."""
 
@@ -33,8 +35,19 @@ def new_matrix(n: int, m: int, dtype: torch.dtype, device: torch.device) -> Tens
     if memory is not None:
         return _lent(memory, size).view(dtype).view(n, m)
     numbers = _lent(_pages(size + LARGE_PAGE), size).view(dtype)
-    numbers[:: max(1, len(numbers) // (TOUCHES * torch.get_num_threads()))] = 0.0
+    _clear(numbers)
     return numbers.view(n, m)
+
+
+def _clear(numbers: Tensor) -> None:
+    """Touch each page, by threads that do not spin on afterwards."""
+    threads = torch.get_num_threads()
+    parts = list(numbers.chunk(threads))
+
+    def touch(part: Tensor) -> None:
+        part[:: PAGE // part.element_size()] = 0.0
+
+    side_by_side(parts, lambda: touch, threads)
 
 
 def _pages(size: int) -> np.ndarray:

@@ -137,10 +137,11 @@ class _Profile(TileInput):
         self.start = rows.start
         return self.steps[height]([left], [right], None)
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> Tensor:
         torch.mm(left, right, out=out)
         out.clamp_(min=0.0) if self.times > 0 else out.clamp_(max=0.0)
         out.view(-1)[self.start :: out.shape[1] + 1] = 0.0
+        return out
 
     def left(self, points: Points, place: slice | Tensor) -> Tensor:
         raise NotImplementedError("operands come from `operands`")

@@ -158,7 +158,8 @@ def factorise_in_place(matrix: Tensor) -> bool:
     if columns.is_cuda:
         return factorise_by_panels(columns)
     if matrix.is_contiguous() and by_scipy(matrix, SCIPY_CHOLESKY):
-        _, failed = dpotrf(columns.numpy(), lower=1, overwrite_a=1)
+        _, failed = dpotrf(columns.numpy(), lower=1, overwrite_a=1, clean=0)
+        matrix.triu_()  # scipy clears the other half against the order of memory, which takes ten times as long
     else:
         info = torch.empty((), dtype=torch.int32)
         torch.linalg.cholesky_ex(columns, out=(columns, info))

@@ -6,6 +6,7 @@ machine gives the same numbers in every process. ``python -m benchmarks processo
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
@@ -18,11 +19,17 @@ import torch
 RATES = {
     "Intel, AVX-512": {"exp": 6.4, "exp2": 3.9, "numpy exp2": 5.1, "sqrt": 8.3, "numpy sqrt": 4.7},
     "Intel, AVX2": {"exp": 6.4, "exp2": 2.5, "numpy exp2": 0.5, "sqrt": 8.3, "numpy sqrt": 4.7},
-    "other, AVX-512": {"exp": 1.7, "exp2": 7.6, "sqrt": 2.9, "numpy sqrt": 3.8, "power": 6.1, "numpy log2": 6.8},
-    "other, AVX2": {"exp": 1.7, "exp2": 4.0, "sqrt": 2.9, "numpy sqrt": 3.9, "power": 3.5, "numpy log2": 0.6},
+    "other, AVX-512": {
+        **{"exp": 1.7, "exp2": 7.6, "sqrt": 2.9, "numpy sqrt": 3.8, "power": 6.1, "numpy log2": 6.8},
+        **{"product": 1.7, "oneDNN product": 3.8},
+    },
+    "other, AVX2": {
+        **{"exp": 1.7, "exp2": 4.0, "sqrt": 2.9, "numpy sqrt": 3.9, "power": 3.5, "numpy log2": 0.6},
+        **{"product": 1.7, "oneDNN product": 1.9},
+    },
 }
 """1e9 float32 values a second of one thread in the caches, by kind; float64 has the same order. "power" is a root as
-1 / x^(-1/2), which torch computes itself.
+1 / x^(-1/2), which torch computes itself; "product" are sums of 34 numbers by torch's MKL.
 
 Intel's were measured on a Xeon of 2.6 GHz, those of others on an AMD EPYC (Zen 5), where MKL takes its ways for
 SSE4.2; those of torch itself and of numpy depend on the instruction set alone. A rate that is not there was not asked.
@@ -32,7 +39,8 @@ LOG2 = 1.3
 """The rate of log2 by torch on processors of other makers."""
 
 TILE_BYTES = {"Intel": 2**20, "other": 2**22}
-"""Size of a tile: what the second cache holds on Intel's processors; elsewhere fewer calls are faster."""
+"""Size of a tile: what the second cache holds on Intel's processors, and everywhere for products with many columns,
+which read a tile many times; elsewhere fewer calls are faster."""
 
 FEW_COLUMNS = {"Intel": 3, "other": 32}
 """Columns up to which a product of a matrix with V is quicker, up to three times, with V as rows on the left."""
@@ -46,7 +54,8 @@ class Costs:
     """What is fastest on a kind of processor.
 
     `powers_of_two` where the exponential is quicker in base two; `by_numpy` are the operations numpy is quicker at;
-    `roots_as_powers` where a root is quicker as 1 / x^(-1/2); `few_columns` up to which V goes left.
+    `roots_as_powers` where a root is quicker as 1 / x^(-1/2); `products_by_onednn` where it makes float32 products
+    quicker than MKL; `few_columns` up to which V goes left.
     """
 
     kind: str
@@ -54,6 +63,7 @@ class Costs:
     powers_of_two: bool = False
     by_numpy: frozenset[str] = frozenset()
     roots_as_powers: bool = False
+    products_by_onednn: bool = False
     few_columns: int = FEW_COLUMNS["Intel"]
 
     @property
@@ -88,12 +98,14 @@ def costs_of(vendor: str, instructions: str) -> Costs:
     in_torch = {"exp2": rates["exp2"], "log2": LOG2, "sqrt": max(rates["sqrt"], rates.get("power", 0.0))}
     faster = {op for op in in_numpy if in_numpy[op] > in_torch[op] and (op == "sqrt" or powers_of_two)}
     as_powers = "sqrt" not in faster and rates.get("power", 0.0) > rates["sqrt"]
-    return Costs(kind, TILE_BYTES[maker], powers_of_two, frozenset(faster), as_powers, FEW_COLUMNS[maker])
+    by_onednn = rates.get("oneDNN product", 0.0) > rates.get("product", math.inf)
+    return Costs(kind, TILE_BYTES[maker], powers_of_two, frozenset(faster), as_powers, by_onednn, FEW_COLUMNS[maker])
 
 
-def tile_bytes(threads: int) -> int:
-    """The size of a tile where so many threads work on tiles."""
-    return costs().tile_bytes * max(1, threads // MANY_THREADS)
+def tile_bytes(threads: int, t: int) -> int:
+    """The size of a tile where so many threads work on tiles, which they multiply with t columns."""
+    least = costs().tile_bytes if t <= costs().few_columns else TILE_BYTES["Intel"]
+    return least * max(1, threads // MANY_THREADS)
 
 
 def _vendor() -> str:

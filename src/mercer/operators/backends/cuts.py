@@ -15,14 +15,14 @@ def lower_blocks(V: Tensor) -> list[tuple[slice, slice]]:
 
     >>> import torch
     >>> lower_blocks(torch.ones(100, 100).tril())
-    [(slice(0, None, None), slice(0, 48, None)), (slice(48, None, None), slice(48, 100, None))]
+    [(slice(0, None, None), slice(0, 48, None)), (slice(48, None, None), slice(48, 96, None)), ...]
     >>> lower_blocks(torch.ones(100, 100))
     [(slice(None, None, None), slice(None, None, None))]
     """
     if V.ndim == 2 and V.device.type == "cpu":
         n_columns = V.shape[1]
         count = max(1, min(TRIANGLE_BLOCKS, n_columns // LEAST_WIDTH))
-        starts = [i * (n_columns // count // 24 * 24) for i in range(count)]
+        starts = range(0, n_columns, max(1, n_columns // count // 24) * 24) if count > 1 else [0]
         blocks = [(slice(a, None), slice(a, b)) for a, b in pairwise([*starts, n_columns])]
         if not any(bool(V[: inner.start, outer].any()) for inner, outer in blocks):
             return blocks
@@ -51,6 +51,21 @@ def rounded(width: int) -> int:
     (512, 512, 32)
     """
     return -(-width // STEP) * STEP
+
+
+def shrinking(n: int, most: int, least: int, threads: int) -> Iterator[slice]:
+    """Consecutive slices that cover n rows, shorter to the end, so that threads that take them in turn end together.
+
+    >>> [part.stop - part.start for part in shrinking(5000, most=1024, least=256, threads=2)]
+    [1024, 512, 512, 512, 512, 256, 256, 256, 256, 256, 256, 256, 136]
+    """
+    start, length = 0, most
+    while start < n:
+        while threads > 1 and length > max(least, STEP) and 2 * threads * length > n - start:
+            length = rounded(length // 2)
+        stop = min(start + length, n)
+        yield slice(start, stop)
+        start = stop
 
 
 def slices(start: int, stop: int, step: int) -> Iterator[slice]:

@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.core.threads import side_by_side
+from mercer.core.threads import on_one_core, side_by_side
 from mercer.formula.plans import Plan
 from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.dials import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM
 from mercer.kernels.distances import l1_distances
 from mercer.kernels.pair import as_scale, check_scaled, row_values, vectors
+from mercer.operators.backends.products import quick, quick_product
 from mercer.operators.dials import CHUNK_CELLS, FEW_NUMBERS, FIRST_ROWS, PAIRS_BYTES
 
 _one_at_a_time = RLock()
@@ -43,6 +44,8 @@ class TileInput(ABC):
     note = ""
     width = 1
     temporary_bytes = 0
+    quick = False
+    """Whether matrix products are oneDNN's."""
 
     def __init__(self, statistic: Statistic, dtype: torch.dtype) -> None:
         self.statistic = statistic
@@ -68,13 +71,18 @@ class TileInput(ABC):
     def right(self, points: Points, place: Place) -> Tensor:
         """The operand of some rows of z."""
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
-        """Write the statistic to `out`; `right` has a column for each row of z.
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> Tensor:
+        """The statistic, in `out` or in memory of its own; `right` has a column for each row of z.
 
         `wide` is a float64 tile to work in where `dtype` is wider than `out`; `same` are the places where both rows are
         the same row of one sample.
         """
         raise NotImplementedError(f"{type(self).__name__} is a vector")
+
+    def _product(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> Tensor:
+        if self.quick:
+            return quick_product(left, right)
+        return torch.mm(left, right, out=out if wide is None or self.dtype == out.dtype else wide)
 
     def set_same(self, tile: Tensor, same: Places | None) -> None:
         if same is not None and self.at_same is not None:
@@ -104,20 +112,22 @@ class Same(TileInput):
 
     right = left
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> Tensor:
         out.zero_()
         self.set_same(out, same)
+        return out
 
 
 class Inner(TileInput):
     """The inner product, times a constant factor."""
 
-    def __init__(self, statistic: Statistic, dtype: torch.dtype, sample: Points, factor: float) -> None:
+    def __init__(self, statistic: Statistic, dtype: torch.dtype, x: Points, z: Points, factor: float) -> None:
         super().__init__(statistic, dtype)
-        rows = self.rows(sample, _spread(sample, 2))
+        rows = self.rows(x, _spread(x, 2))
         self.dtype = torch.promote_types(dtype, rows.dtype)  # a warp may ask for more precision
         self.width = rows.shape[1]
         self.factor = factor
+        self.quick = quick(self.dtype, rows.device, self.width, len(x.values) * len(z.values))
         self.note = f"product in {dtype_name(self.dtype)}"
 
     def left(self, points: Points, place: Place) -> Tensor:
@@ -127,11 +137,9 @@ class Inner(TileInput):
     def right(self, points: Points, place: Place) -> Tensor:
         return self.rows(points, place).to(self.dtype)
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
-        tile = out if wide is None or self.dtype == out.dtype else wide
-        torch.mm(left, right, out=tile)
-        if tile is not out:
-            out.copy_(tile)
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> Tensor:
+        tile = self._product(left, right, out, wide)
+        return tile if tile.dtype == out.dtype else out.copy_(tile)
 
 
 class L1Distance(TileInput):
@@ -163,9 +171,10 @@ class L1Distance(TileInput):
 
     right = left
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> Tensor:
         out.copy_(l1_distances(left, right.T).mul_(self.scale))
         self.set_same(out, same)
+        return out
 
 
 class SquaredDistance(TileInput):
@@ -193,8 +202,10 @@ class SquaredDistance(TileInput):
     ) -> None:
         super().__init__(statistic, dtype)
         samples = (x,) if x is z else (x, z)
-        some = torch.cat([self.rows(sample, _spread(sample)) for sample in samples])
-        centre = self._mean(some)
+        parts = [self.rows(sample, _spread(sample)) for sample in samples]
+        numbers = sum(part.numel() for part in parts) if parts[0].device.type == "cpu" else 0
+        some = on_one_core(lambda: torch.cat(parts), numbers)
+        centre = on_one_core(lambda: self._mean(some), numbers)
         self.centre = centre.to(some.dtype)
         self.scale = math.sqrt(abs(factor)) / as_scale(statistic.length_scale, centre.unsqueeze(0))
         self.sign = math.copysign(1.0, factor)
@@ -212,6 +223,7 @@ class SquaredDistance(TileInput):
         if dtype == torch.float32 and (radius > FOLD_RADIUS or not self.scale_fits):
             self.dtype = torch.float64
             self.note = f"float64 product: R2 = {radius:.4g} > {FOLD_RADIUS:g}"
+        self.quick = quick(self.dtype, some.device, self.width, len(x.values) * len(z.values))
         self.exact = (exact and nonnegative) or radius > MEND_RADIUS
         self.rooted, self.far = rooted, min(largest, FOLD_RADIUS * abs(factor))
         self.near = NEAR[self.dtype] * largest
@@ -229,9 +241,8 @@ class SquaredDistance(TileInput):
         operand[:, self.n_columns], operand[:, self.n_columns + 1] = 1.0, norms
         return operand
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
-        tile = out if wide is None or self.dtype == out.dtype else wide
-        torch.mm(left, right, out=tile)
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> Tensor:
+        tile = self._product(left, right, out, wide)
         if self.exact:
             self._mend(left, right, tile, same)
         elif self.nonnegative and self.sign > 0:
@@ -241,8 +252,7 @@ class SquaredDistance(TileInput):
         if self.most is not None:
             tile.clamp_(-self.most, self.most)
         self.set_same(tile, same)
-        if tile is not out:
-            out.copy_(tile)
+        return tile if tile.dtype == out.dtype else out.copy_(tile)
 
     def _mean(self, rows: Tensor) -> Tensor:
         return rows.mean(0, dtype=torch.float64) if len(rows) else rows.sum(0, dtype=torch.float64)
@@ -344,7 +354,7 @@ class LineDistance(TileInput):
 
     right = left
 
-    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> None:
+    def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> Tensor:
         torch.sub(left, right, out=out)
         out.mul_(self.scale).square_()
         if self.most is not None:
@@ -352,6 +362,7 @@ class LineDistance(TileInput):
         if self.sign < 0:
             out.neg_()
         self.set_same(out, same)
+        return out
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -378,7 +389,7 @@ def _tile_input(program: Program, plan: Plan, i: int, x: Points, z: Points, dtyp
     if statistic.kind == "l1_distance":
         return L1Distance(statistic, dtype, x)
     if statistic.kind == "inner":
-        return Inner(statistic, dtype, x, factor)
+        return Inner(statistic, dtype, x, z, factor)
     return Same(statistic, dtype) if statistic.kind == "same" else EndValues(statistic, dtype)
 
 

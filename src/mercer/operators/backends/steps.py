@@ -29,11 +29,12 @@ FUSED: dict[str, tuple[Callable[..., Tensor], str]] = {
 
 @dataclass
 class Here:
-    """The operands of one tile, where it is on the diagonal, and what was computed from vectors alone."""
+    """The operands of one tile, where it is on the diagonal, its buffers, and what was computed from vectors alone."""
 
     left: Sequence[Tensor]
     right: Sequence[Tensor]
     same: Places | None
+    tiles: list[Tensor]
     vectors: dict[int, Tensor]
 
 
@@ -44,31 +45,29 @@ class Steps:
         self, program: Program, plan: Plan, inputs: Sequence[TileInput], tiles: Sequence[Tensor], wide: Tensor | None
     ) -> None:
         self.program, self.inputs, self.tiles, self.wide = program, inputs, tiles, wide
-        self.known: dict[int, Tensor] = {}
+        self.known: dict[int, int] = {}
         self.steps = [self._bound(i, step) for i, step in enumerate(plan.instructions)]
-        self.result = tiles[plan.instructions[-1].buffer or 0]
+        self.result = plan.instructions[-1].buffer or 0
 
     def __call__(self, left: Sequence[Tensor], right: Sequence[Tensor], same: Places | None) -> Tensor:
-        here = Here(left, right, same, {})
+        here = Here(left, right, same, list(self.tiles), {})
         for step in self.steps:
             step(here)
-        return self.result
+        return here.tiles[self.result]
 
     def _bound(self, i: int, step: Instruction) -> Step:
-        out = None if step.buffer is None else self.tiles[step.buffer]
+        out = step.buffer
         if step.op == "input":
             bound = self._input(i, int(step.value or 0), out)
         elif out is not None and all(not isinstance(arg, int) or arg in self.known for arg in step.args):
-            args = [self.known[arg] if isinstance(arg, int) else arg for arg in step.args]
-            written = writer(step.op, args, step.value, out)
-            bound = lambda here: written()  # noqa: E731
+            bound = self._of_tiles(step, out)
         else:
             bound = partial(self._of_vectors, i, step, out, dict(self.known))
         if out is not None:
             self.known[i] = out
         return bound
 
-    def _input(self, i: int, place: int, out: Tensor | None) -> Step:
+    def _input(self, i: int, place: int, out: int | None) -> Step:
         if out is None:
             of_rows = self.program.inputs[place].kind == "left"
 
@@ -79,31 +78,34 @@ class Steps:
         source, wide = self.inputs[place], self.wide  # not of `self`: buffers would live until the collector comes
 
         def fill(here: Here) -> None:
-            source.fill(here.left[place], here.right[place], out, wide, here.same)
+            here.tiles[out] = source.fill(here.left[place], here.right[place], here.tiles[out], wide, here.same)
 
         return fill
 
+    def _of_tiles(self, step: Instruction, out: int) -> Step:
+        write = writer(step.op, step.value, on_cpu=self.tiles[out].device.type == "cpu")
+        places = [(True, self.known[arg]) if isinstance(arg, int) else (False, arg) for arg in step.args]
+
+        def of_tiles(here: Here) -> None:
+            write([here.tiles[arg] if is_tile else arg for is_tile, arg in places], here.tiles[out])
+
+        return of_tiles
+
     @staticmethod
-    def _of_vectors(i: int, step: Instruction, out: Tensor | None, known: dict[int, Tensor], here: Here) -> None:
-        values = known | here.vectors
+    def _of_vectors(i: int, step: Instruction, out: int | None, known: dict[int, int], here: Here) -> None:
+        values = {j: here.tiles[tile] for j, tile in known.items()} | here.vectors
         args = [values[arg] if isinstance(arg, int) else arg for arg in step.args]
-        here.vectors[i] = apply(step.op, args, step.value, out)
+        here.vectors[i] = apply(step.op, args, step.value, None if out is None else here.tiles[out])
 
 
-def writer(op: str, args: list[Any], value: Any, out: Tensor) -> Callable[[], Any]:
-    """An instruction on fixed arguments, by the library that is quicker at it here."""
-    if out.device.type == "cpu" and args and isinstance(args[0], Tensor):
-        if op in costs().by_numpy:
-            return partial(getattr(np, op), args[0].numpy(), out=out.numpy())
-        if op == "sqrt" and costs().roots_as_powers:
-            return lambda: torch.pow(args[0], -0.5, out=out).reciprocal_()
-    if op in FUSED:
-        function, name = FUSED[op]
-        return partial(function, *args, **{name: value}, out=out)
-    write = None if op == "constant" else operation(op).write
-    if write is None:
-        return partial(apply, op, args, value, out)
-    return partial(write, *args, *(() if value is None else (value,)), out=out)
+def writer(op: str, value: Any, *, on_cpu: bool) -> Callable[[list[Any], Tensor], Any]:
+    """An instruction on tiles, from arguments and where the result goes, by the library that is quicker at it here."""
+    if on_cpu and op in costs().by_numpy:
+        numpy = getattr(np, op)
+        return lambda args, out: numpy(args[0].numpy(), out=out.numpy())
+    if on_cpu and op == "sqrt" and costs().roots_as_powers:
+        return lambda args, out: torch.pow(args[0], -0.5, out=out).reciprocal_()
+    return lambda args, out: apply(op, args, value, out)
 
 
 def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:

@@ -31,17 +31,14 @@ class Sum:
         self.count = 0
 
 
-def zeros_by_columns(V: Tensor, n: int, dtype: torch.dtype, copies: int = 1) -> Tensor:
-    """Zeros for products of n rows with V, some copies of them: each column in one piece.
+def empty_by_columns(V: Tensor, n: int, dtype: torch.dtype, copies: int = 1) -> Tensor:
+    """Room for products of n rows with V, some copies of it: each column in one piece.
 
-    >>> zeros_by_columns(torch.ones(3, 2), 5, torch.float64).stride()
+    >>> empty_by_columns(torch.ones(3, 2), 5, torch.float64).stride()
     (10, 1, 5)
     """
-    return (
-        torch.zeros(copies, *V.shape[1:], n, dtype=dtype, device=V.device).mT
-        if V.ndim == 2
-        else V.new_zeros(copies, n, dtype=dtype)
-    )
+    room = torch.empty(copies, *V.shape[1:], n, dtype=dtype, device=V.device)
+    return room.mT if V.ndim == 2 else room
 
 
 def few_columns(V: Tensor) -> bool:

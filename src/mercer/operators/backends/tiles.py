@@ -15,9 +15,10 @@ from mercer.core.blocks import new_matrix
 from mercer.core.memory import readable, require
 from mercer.core.threads import side_by_side
 from mercer.operators.backends import costs
-from mercer.operators.backends.cuts import even_width, lower_blocks, slices
+from mercer.operators.backends.cuts import even_width, lower_blocks, rounded, shrinking, slices
 from mercer.operators.backends.precision import full_precision
-from mercer.operators.backends.sums import Sum, few_columns, zeros_by_columns
+from mercer.operators.backends.products import quick, quick_product
+from mercer.operators.backends.sums import Sum, empty_by_columns, few_columns
 from mercer.operators.dials import (
     FOLDING_BYTES,
     GPU_BYTES,
@@ -77,6 +78,8 @@ class Tiles(ABC):
     """Memory of the operands of one row, or of one column."""
     buffer_bytes = 0
     """Bytes of the buffers for each cell; 0 for those of one value."""
+    packs = False
+    """Whether a product copies the operands of a tile."""
     on_threads = False
     """Whether several threads may evaluate tiles."""
 
@@ -192,7 +195,9 @@ class Tiles(ABC):
     def _plain_product(self, V: Tensor, layout: Layout) -> Tensor:
         n = self.shape[0]
         out = new_matrix(n, V.shape[1], V.dtype, V.device) if V.ndim == 2 else V.new_empty(n)
-        blocks = lower_blocks(V) if layout.columns == self.shape[1] else []
+        whole = layout.columns == self.shape[1]
+        at_once = whole and V.ndim == 2 and quick(V.dtype, V.device, len(V), n * V.shape[1])
+        blocks = lower_blocks(V) if whole and not at_once else []
 
         def tools() -> Callable[[Square], None]:
             strip_of = self.strips(layout)
@@ -200,7 +205,9 @@ class Tiles(ABC):
             def part(square: Square) -> None:
                 for rows in slices(square.rows.start, square.rows.stop, layout.rows):
                     strip = strip_of(rows)
-                    if len(blocks) > 1:
+                    if at_once:
+                        out[rows] = quick_product(strip(slice(0, layout.columns)), V)
+                    elif len(blocks) > 1:
                         tile = strip(slice(0, layout.columns))
                         for inner, outer in blocks:
                             torch.matmul(tile[:, inner], V[inner][..., outer], out=out[rows][..., outer])
@@ -217,7 +224,7 @@ class Tiles(ABC):
         parts = list(slices(0, self.shape[1], layout.columns))
         wide = torch.float64 if len(parts) > TILES_AT_ONCE else self.dtype
         ready = wide == self.dtype and not few_columns(V)
-        total = out.zero_() if ready else zeros_by_columns(V, len(out), wide)[0]
+        total = out.zero_() if ready else empty_by_columns(V, len(out), wide)[0].zero_()
         products = Sum(total, self.dtype)
         for columns in parts:
             products.add(strip(columns), V[columns])
@@ -231,13 +238,14 @@ class Tiles(ABC):
         A square adds to the sums of its rows and to those of its columns; each square has places of its own for both.
         """
         parts = self._squares(layout)
-        sums = zeros_by_columns(V, len(V), torch.float64, copies=1 + parts[-1].j)
+        sums = empty_by_columns(V, len(V), torch.float64, copies=1 + parts[-1].j)
 
         def tools() -> Callable[[Square], None]:
             strip_of = self.strips(layout)
 
             def part(square: Square) -> None:
                 i, j = square.rows, square.columns
+                sums[square.j][i].zero_(), sums[square.i][j].zero_()
                 strips = -(-(j.stop - j.start) // layout.columns) * TILES_AT_ONCE
                 below = Sum(sums[square.i][j], self.dtype, at_once=strips)
                 for rows in slices(i.start, i.stop, layout.rows):
@@ -250,13 +258,17 @@ class Tiles(ABC):
                         if start < columns.stop:
                             place = slice(start - j.start, columns.stop - j.start)
                             below.add(tile[:, start - columns.start :].T, V[rows], place)
+                        del tile  # its memory is that of the next
                     beside.finish()
                 below.finish()
 
             return part
 
         self._over(parts, tools, layout)
-        return sums.sum(0).to(self.dtype)
+        out = torch.empty_like(V)
+        for rows in slices(0, len(V), self._edge(layout)):
+            out[rows] = sums[:, rows].sum(0)
+        return out
 
     def _squares(self, layout: Layout) -> list[Square]:
         """The squares on and right of the diagonal, a multiple of the rows of a tile wide; large ones first."""
@@ -271,9 +283,9 @@ class Tiles(ABC):
 
     def _strips_of_parts(self, layout: Layout) -> list[Square]:
         """Parts that are some strips of rows each."""
-        step = max(layout.rows, layout.ahead)
-        whole = slice(0, self.shape[1])
-        return [Square(i, -1, rows, whole) for i, rows in enumerate(slices(0, self.shape[0], step))]
+        most, least = max(layout.rows, layout.ahead), -(-layout.rows // LEAST_PARTS)
+        parts = shrinking(self.shape[0], most, least, layout.threads)
+        return [Square(i, -1, rows, slice(0, self.shape[1])) for i, rows in enumerate(parts)]
 
     def _over(self, parts: Sequence[P], tools: Callable[[], Callable[[P], R]], layout: Layout) -> list[R]:
         with torch.no_grad(), full_precision(self.device):
@@ -298,7 +310,7 @@ class Tiles(ABC):
         """Layouts from the fastest to the smallest."""
         most = self._threads()
         for threads in dict.fromkeys((most, 1)):
-            size = self._tile_bytes(threads)
+            size = self._tile_bytes(threads, t)
             while size >= LEAST_BYTES:
                 for keep in (True, False):
                     yield from self._cuts(size, keep, threads, t)
@@ -309,6 +321,7 @@ class Tiles(ABC):
         layout = replace(self._cut(self._cells(size), keep), threads=threads)
         if self.one_sample and layout.rows < n and self.on_cpu and t <= MOST_MIRRORED:
             edge = layout.rows * -(-n // (SQUARES * layout.rows))
+            edge = rounded(-(-n // -(-n // edge)))
             yield replace(
                 layout, mirror=True, ahead=edge, columns=even_width(edge, layout.columns, self.dtype.itemsize)
             )
@@ -326,10 +339,10 @@ class Tiles(ABC):
         many = self.on_threads and self.shape[0] * self.shape[1] >= THREADED_CELLS
         return torch.get_num_threads() if many else 1
 
-    def _tile_bytes(self, threads: int) -> int:
+    def _tile_bytes(self, threads: int, t: int) -> int:
         if not self.on_cpu:
             return GPU_BYTES
-        return TILE_BYTES or costs.tile_bytes(threads)
+        return TILE_BYTES or costs.tile_bytes(threads, t)
 
     def _cells(self, size: int) -> int:
         """Cells of a tile; its buffers together take at most half as much again."""
@@ -357,6 +370,6 @@ class Tiles(ABC):
         if layout.mirror:
             vectors += layout.ahead * item * t
         block = min(n, max(layout.ahead, layout.rows))
-        made = block if layout.keep else block + layout.columns
+        made = block if layout.keep and not self.packs else block + layout.columns
         kept = m * self.row_bytes + FOLDING_BYTES if layout.keep else 0
         return sums + kept + layout.threads * (tile + vectors + 4 * made * self.row_bytes)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
-from mercer.formula.plans import plans
+from mercer.formula.plans import Instruction, Plan, plans
 from mercer.formula.simplify import Builder
 from mercer.formula.spelling import InBaseTwo, InVectors
 from mercer.formula.symbols import Program
@@ -31,6 +31,8 @@ class TracedTiles(Tiles):
         self.inputs = tile_inputs(program, self.on_diagonal, x, z, dtype)
         self.kept: list[Tensor] | None = None
         self.needs_wide = any(source.dtype != dtype for source in self.inputs)
+        self.packs = any(source.quick for source in self.inputs)
+        self.given = self._given(self.on_diagonal) & self._given(self.off_diagonal)
         self.row_bytes = sum(source.width * source.dtype.itemsize for source in self.inputs)
         self.n_buffers = max(self.on_diagonal.n_buffers, self.off_diagonal.n_buffers)
         self.buffer_bytes = self.n_buffers * dtype.itemsize + 8 * self.needs_wide
@@ -55,7 +57,8 @@ class TracedTiles(Tiles):
         @cache
         def steps(n_rows: int, n_columns: int, on_diagonal: bool) -> Steps:
             plan = self.on_diagonal if on_diagonal else self.off_diagonal
-            tiles = [buffer[: n_rows * n_columns].view(n_rows, n_columns) for buffer in buffers]
+            cells = n_rows * n_columns
+            tiles = [buffer[:cells].view(n_rows, n_columns) if len(buffer) else buffer for buffer in buffers]
             return Steps(self.program, plan, self.inputs, tiles, tiles[-1] if self.needs_wide else None)
 
         def made(start: int, stop: int) -> list[Tensor]:
@@ -99,12 +102,26 @@ class TracedTiles(Tiles):
 
     def _buffers(self, cells: int) -> list[Tensor]:
         dtypes = [self.dtype] * self.n_buffers + [torch.float64] * self.needs_wide
-        return [torch.empty(cells, dtype=dtype, device=self.device) for dtype in dtypes]
+        return [
+            torch.empty(cells * (i not in self.given), dtype=dtype, device=self.device)
+            for i, dtype in enumerate(dtypes)
+        ]
+
+    def _given(self, plan: Plan) -> set[int]:
+        """The buffers that inputs bring with them before anything else is written there."""
+        first: dict[int | None, Instruction] = {}
+        for step in plan.instructions:
+            first.setdefault(step.buffer, step)
+        return {
+            i
+            for i, step in first.items()
+            if i is not None and step.op == "input" and self.inputs[int(step.value or 0)].quick
+        }
 
     def _cell_bytes(self) -> int:
         bessel = any(step.op == "matern" for step in self.on_diagonal.instructions)
         temporary = max([source.temporary_bytes for source in self.inputs] + [BESSEL_BYTES * bessel])
-        return self.buffer_bytes + temporary
+        return self.buffer_bytes + temporary + self.packs * self.dtype.itemsize
 
 
 def spelling(device: torch.device) -> type[Builder]:
