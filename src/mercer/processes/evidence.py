@@ -73,6 +73,7 @@ class ExactEvidence(Evidence):
         self.mean = mean
         self.place = place
         self.centring = Centring.of(mean, self.data.X, self.data.Y)
+        self.right_hand_sides = self.centring.right_hand_sides
         self.prior = prior_matrix(hyperparameters, self.data.X, place)
 
     def evaluate(self, theta: np.ndarray, gradient: bool = True) -> tuple[float, np.ndarray]:
@@ -89,7 +90,7 @@ class ExactEvidence(Evidence):
     def value_and_weights(self, factor: Factor) -> tuple[float, Tensor]:
         """The log marginal likelihood and a, (n, t), from the factor of A."""
         n, t = self.data.Y.shape
-        solved = factor.solve(self.centring.right_hand_sides.to(factor.L))
+        solved = factor.solve(self.right_hand_sides.to(factor.L))
         _, residuals, a = self.centring.fit(solved.to(self.centring.R))
         return log_density(float((residuals * a).sum()), factor.log_det(), n, t), a
 

@@ -22,5 +22,5 @@ def covariance(kernel: Kernel, noise: float, data: Observations, place: Placemen
 
 def with_noise(K: Tensor, noise: float, data: Observations) -> Tensor:
     """K with the noise added to its diagonal, in place."""
-    K.diagonal().add_(data.row_noise(noise).to(K.device))
+    K.diagonal().add_(noise if data.noise is None else data.row_noise(noise).to(K.device))
     return K

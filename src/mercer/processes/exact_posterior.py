@@ -224,7 +224,7 @@ def _refined(
     factor: Factor, rhs: Tensor, kernel: Kernel, noise: float, data: Observations, place: Placement
 ) -> tuple[Tensor, float, int]:
     """A^-1 rhs with jitter refined away as far as it goes, the relative residual, and the number of refinements."""
-    operator, row_noise = place.gram(kernel, data.X), data.row_noise(noise).to(factor.L).unsqueeze(1)
+    operator, row_noise = place.operator(kernel, data.X), data.row_noise(noise).to(factor.L).unsqueeze(1)
     size = rhs.norm(dim=0).clamp(min=torch.finfo(torch.float64).tiny)
 
     def residual_of(x: Tensor) -> tuple[Tensor, float]:

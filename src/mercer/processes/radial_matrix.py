@@ -32,10 +32,10 @@ CPU = torch.device("cpu")
 class RadialMatrix:
     r"""K = c k(s) with :math:`s = \sum_k (x_k - z_k)^2 / \ell_k^2`, and the chain rule through it.
 
-    With weights W, G = c W * k'(s) and rows a = x / l that are centred,
+    With weights W, G = c W * k'(s) and rows x that are centred,
 
     .. math:: \frac{\partial}{\partial \log \ell_k} \sum_{ij} W_{ij} K_{ij}
-        = 4 \sum_i a_{ik} \big( (G a)_{ik} - (G 1)_i\, a_{ik} \big).
+        = \frac{4}{\ell_k^2} \sum_i x_{ik} \big( (G x)_{ik} - (G 1)_i\, x_{ik} \big).
 
     k and k' are the kernel's own formula and its derivative as programs, run on blocks of rows in buffers of their own.
     Where rows lie so far apart that near ones need care, `PriorMatrix` answers.
@@ -53,9 +53,9 @@ class RadialMatrix:
         slope = by_input(program, 0)
         assert slope is not None
         self.hyperparameters, self.X, self.place = hyperparameters, X, place
-        self.rows = X.values.to(torch.float64)
-        self.rows = self.rows - self.rows.mean(0)
-        n = len(self.rows)
+        rows = X.values.to(torch.float64).numpy()
+        self.operands = _Operands(rows - rows.mean(0))
+        n = len(rows)
         self.height = max(1, min(n, TILE_NUMBERS["cpu"] // max(1, n)))
         self.value, self.slope = (_Profile(part, n * self.height) for part in (program, slope))
         self.path = next(path for path in hyperparameters.kernel.tunable() if path.endswith("length_scale"))
@@ -75,40 +75,62 @@ class RadialMatrix:
         """The same matrix at other parameters."""
         self.theta, found, self._tile = theta, self.hyperparameters.split(theta), None
         self.factor = found.get("factor", 1.0)
-        self.a = self.rows / torch.tensor(found[self.path], dtype=torch.float64)
-        self.lengths = self.a.square().sum(1, keepdim=True)
-        if not float(self.lengths.max()) <= MEND_RADIUS:
+        if not self.operands.weigh(np.power(found[self.path], -2.0)) <= MEND_RADIUS:
             self._general = self._general or PriorMatrix(self.hyperparameters, self.X, self.place)
             return self._general.at(theta)
         return self
 
     def values(self) -> Tensor:
         """K, a new float64 matrix."""
-        K = torch.empty(len(self.a), len(self.a), dtype=torch.float64)
+        n = len(self.operands.rows)
+        K = torch.empty(n, n, dtype=torch.float64)
         for rows, tile in self._tiles(self.value):
             torch.mul(tile, self.factor, out=K[rows])
-            self._tile = tile if self.height == len(K) else None
+            self._tile = tile if self.height == n else None
         return K
 
     def gradient(self, slope: Weight, noise_slope: float) -> np.ndarray:
         """The derivative in theta of what has these derivatives in K, tiles of a symmetric matrix, and in the noise."""
-        whole = slice(0, len(self.a))
-        ones = torch.cat([self.a, torch.ones_like(self.lengths)], dim=1)
-        total = torch.zeros(self.a.shape[1], dtype=torch.float64)
+        of, total = self.operands, 0.0
+        whole = slice(0, len(of.rows))
         for rows, tile in self._tiles(self.slope):
-            image, a = tile.mul_(slope(rows, whole)) @ ones, self.a[rows]
-            total += (a * (image[:, :-1] - a * image[:, -1:])).sum(0)
-        by_log = {self.path: 4.0 * self.factor * total.numpy()}
+            image = (tile.mul_(slope(rows, whole)) @ of.with_ones).numpy()
+            total += (of.rows[rows] * image[:, :-1]).sum(0) - image[:, -1] @ of.squares[rows]
+        by_log = {self.path: 4.0 * self.factor * of.weights * total}
         if self.scaled:
             again = self._tiles(self.value) if self._tile is None else [(whole, self._tile)]
-            sums = [float(torch.vdot(tile.view(-1), slope(rows, whole).reshape(-1))) for rows, tile in again]
+            sums = [np.vdot(tile.numpy(), slope(rows, whole).numpy()) for rows, tile in again]
             by_log["factor"] = np.array([self.factor * sum(sums)])
         return self.hyperparameters.joined(by_log, noise_slope, self.theta)
 
     def _tiles(self, profile: _Profile) -> Iterator[tuple[slice, Tensor]]:
-        left, right = profile.operands(self.a, self.lengths)
-        for rows in slices(0, len(self.a), self.height):
+        left, right = self.operands.left, self.operands.right.T
+        for rows in slices(0, len(left), self.height):
             yield rows, profile.tile(left[rows], right, rows)
+
+
+class _Operands:
+    """Centred rows as factors of a matrix product that gives squared distances: [-2 w x, w x^2, 1] . [z, 1, w z^2].
+
+    What is as long as a row or a column is numpy's, whose calls take a third of torch's.
+    """
+
+    def __init__(self, rows: np.ndarray) -> None:
+        n, d = rows.shape
+        self.rows, self.squares, self.weights = rows, np.square(rows), np.ones(d)
+        left, right = np.ones((n, d + 2)), np.column_stack([rows, np.ones((n, 2))])
+        self._weighted, self._lengths = left[:, :d], (left[:, d], right[:, d + 1])
+        self.left, self.right = torch.from_numpy(left), torch.from_numpy(right)
+        self.with_ones = torch.from_numpy(right[:, : d + 1].copy())
+
+    def weigh(self, weights: np.ndarray) -> float:
+        """Take these weights w of the columns, one or one for each; gives the largest squared length of a row."""
+        self.weights[:] = weights
+        np.multiply(self.rows, -2.0 * self.weights, out=self._weighted)
+        lengths = self.squares @ self.weights
+        for place in self._lengths:
+            place[:] = lengths
+        return float(lengths.max())
 
 
 class _Profile(TileInput):
@@ -123,11 +145,6 @@ class _Profile(TileInput):
         self.steps: dict[int, Steps] = {}
         self.start = 0
 
-    def operands(self, a: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """What multiplies to the distances times the factor that the plan wants."""
-        one = torch.ones_like(lengths)
-        return torch.cat([-2.0 * a, lengths, one], 1).mul_(self.times), torch.cat([a, one, lengths], 1).T
-
     def tile(self, left: Tensor, right: Tensor, rows: slice) -> Tensor:
         """The values for some rows; the next call overwrites them."""
         height, width = len(left), right.shape[1]
@@ -138,13 +155,13 @@ class _Profile(TileInput):
         return self.steps[height]([left], [right], None)
 
     def fill(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None, same: Places | None) -> Tensor:
-        torch.mm(left, right, out=out)
+        torch.addmm(out, left, right, beta=0.0, alpha=self.times, out=out)
         out.clamp_(min=0.0) if self.times > 0 else out.clamp_(max=0.0)
-        out.view(-1)[self.start :: out.shape[1] + 1] = 0.0
+        out.numpy().ravel()[self.start :: out.shape[1] + 1] = 0.0
         return out
 
     def left(self, points: Points, place: slice | Tensor) -> Tensor:
-        raise NotImplementedError("operands come from `operands`")
+        raise NotImplementedError("operands are those of a `RadialMatrix`")
 
     right = left
 

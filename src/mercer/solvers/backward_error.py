@@ -50,9 +50,9 @@ class BackwardError:
         """The backward error, and |b - (M + shift I) x| / |b|, one for each column."""
         unit = powers_of_two(b)
         x, b = x / unit, b / unit
-        shift_size = torch.as_tensor(shift, dtype=x.dtype, device=x.device).abs()
+        shift = shift.to(x) if isinstance(shift, Tensor) else shift
         residual, length = (self.probes @ (b - shift * x) - self.image @ x).norm(dim=0), b.norm(dim=0)
-        scale = (self.norm + shift_size) * column_norms(x) + length
+        scale = (self.norm + abs(shift)) * column_norms(x) + length
         return _relative(residual, scale), _relative(residual, length)
 
 
@@ -78,5 +78,6 @@ def told(residual: float) -> str:
 
 
 def _relative(size: Tensor, scale: Tensor) -> Tensor:
-    ratio = torch.where(scale > 0, size / scale, 0.0)
-    return torch.where(torch.isfinite(ratio), ratio, torch.inf)
+    """The share of a size that is zero where the scale is; infinite where one is no number."""
+    ratio = size / scale.clamp(min=torch.finfo(scale.dtype).tiny)
+    return ratio.nan_to_num(torch.inf, torch.inf)

@@ -115,12 +115,12 @@ def _automatic(
         if (needed := memory_needed(n, "eigh", n_targets)) <= budget:
             return "eigh", "chosen because one eigendecomposition gives the whole path of alpha"
         return "nystrom", f"chosen because the path of alpha on all rows {_too_much(needed, budget)}"
-    alphas = check_alpha(alpha, n_targets)
-    if bool((alphas == 0).any()):
+    alphas = set(check_alpha(alpha, n_targets).reshape(-1).tolist())
+    if 0.0 in alphas:
         if (needed := memory_needed(n, "eigh", n_targets)) <= budget:
             return "eigh", "chosen because alpha = 0 needs a decision on the rank"
         return "eigenpro", f"chosen because the exact interpolant {_too_much(needed, budget)}"
-    distinct = len(alphas.unique())
+    distinct = len(alphas)
     if (needed := memory_needed(n, "cholesky", n_targets)) > budget:
         if n > MOST_ROWS[device]:
             return "nystrom", f"chosen because {n:,} rows are more than the {MOST_ROWS[device]:,} of a full fit"

@@ -45,8 +45,13 @@ def eigh_in_place(matrix: Tensor, what: str = KERNEL_MATRIX) -> tuple[Tensor, Te
 
 def by_scipy(matrix: Tensor, rows: range) -> bool:
     """Whether scipy's LAPACK is quicker than torch's at a matrix of so many rows, on this kind of processor."""
-    plain = matrix.ndim == 2 and matrix.device.type == "cpu" and matrix.dtype == torch.float64
-    return plain and not matrix.requires_grad and len(matrix) in rows and not costs().intel
+    return on_host(matrix) and len(matrix) in rows and not costs().intel
+
+
+def on_host(matrix: Tensor) -> bool:
+    """Whether scipy can take a matrix as it is."""
+    plain = matrix.ndim == 2 and matrix.dtype == torch.float64
+    return plain and matrix.device.type == "cpu" and not matrix.requires_grad
 
 
 def _scipy_eigh(columns: Tensor) -> tuple[Tensor, Tensor]:

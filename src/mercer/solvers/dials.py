@@ -84,6 +84,12 @@ SCIPY_EIGH = range(200, 12_000)
 2.1 and 2.7 at 200, 33 and 41 at 500, 221 and 291 at 1,000, 2,547 and 3,346 at 2,000. Far above, scipy's LAPACK crashed.
 """
 
+FEW_ROWS = 200
+"""Rows up to which a factor and what it solves are scipy's: a call of torch takes as long as a matrix of 50 rows. On an
+AMD EPYC (Zen 5), 30, 100 and 200 rows: a factor 4, 18 and 88 microseconds against 5, 33 and 116, a solution 1, 4 and 13
+against 5, 7 and 10. With more, threads of two libraries would take turns.
+"""
+
 SCIPY_CHOLESKY = range(1_500, 12_000)
 """Sizes at which scipy factorises there: 48 and 63 ms at 2,000, 365 and 474 at 4,000. Small ones wake its threads."""
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from scipy.linalg.lapack import dpotrf, dpstrf
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
 from torch import Tensor
 
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
-from mercer.solvers.decompose import by_scipy, eigvalsh, not_finite
+from mercer.solvers.decompose import by_scipy, eigvalsh, not_finite, on_host
 from mercer.solvers.dials import (
+    FEW_ROWS,
     FIRST_JITTER,
     INVERSE_BLOCK,
     LARGEST_EXPLAINED,
@@ -39,11 +41,17 @@ class Factor:
 
     def log_det(self) -> float:
         """log det A."""
+        if few_rows(self.L):
+            return 2.0 * float(np.log(self.L.numpy().diagonal()).sum())
         return 2.0 * float(self.L.diagonal().log().sum())
 
     def inverse(self) -> Tensor:
         """A^-1, a new matrix."""
-        return torch.cholesky_inverse(self.L)
+        if not few_rows(self.L):
+            return torch.cholesky_inverse(self.L)
+        lower, _ = dpotri(self.L.numpy(), lower=1)
+        lower.ravel("K")[:: len(lower) + 1] *= 0.5
+        return torch.from_numpy(lower + lower.T)
 
     def inverse_diagonal(self) -> Tensor:
         """The diagonal of A^-1, (n,), without a second matrix."""
@@ -128,8 +136,15 @@ def solve_factored(L: Tensor, B: Tensor) -> Tensor:
     tensor([[0.],
             [1.]])
     """
+    if few_rows(L) and on_host(B):
+        return torch.from_numpy(dpotrs(L.numpy(), B.numpy(), lower=1)[0])
     result: Tensor = torch.linalg.solve_triangular(L.mT, torch.linalg.solve_triangular(L, B, upper=False), upper=True)
     return result
+
+
+def few_rows(matrix: Tensor) -> bool:
+    """Whether scipy's calls take less time than torch's, since the numbers take hardly any."""
+    return len(matrix) <= FEW_ROWS and on_host(matrix)
 
 
 def inverse_diagonal(L: Tensor) -> Tensor:
@@ -157,14 +172,13 @@ def factorise_in_place(matrix: Tensor) -> bool:
     columns = matrix.mT  # LAPACK's order: no copy is made
     if columns.is_cuda:
         return factorise_by_panels(columns)
-    if matrix.is_contiguous() and by_scipy(matrix, SCIPY_CHOLESKY):
-        _, failed = dpotrf(columns.numpy(), lower=1, overwrite_a=1, clean=0)
+    if matrix.is_contiguous() and (few_rows(matrix) or by_scipy(matrix, SCIPY_CHOLESKY)):
+        array, failed = dpotrf(columns.numpy(), lower=1, overwrite_a=1, clean=0)
         matrix.triu_()  # scipy clears the other half against the order of memory, which takes ten times as long
-    else:
-        info = torch.empty((), dtype=torch.int32)
-        torch.linalg.cholesky_ex(columns, out=(columns, info))
-        failed = int(info)
-    return failed == 0 and bool(torch.isfinite(columns.diagonal()).all())
+        return failed == 0 and bool(np.isfinite(array.diagonal()).all())
+    info = torch.empty((), dtype=torch.int32)
+    torch.linalg.cholesky_ex(columns, out=(columns, info))
+    return int(info) == 0 and bool(torch.isfinite(columns.diagonal()).all())
 
 
 def factorise_by_panels(A: Tensor, size: int = PANEL) -> bool:

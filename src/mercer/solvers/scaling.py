@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,9 +13,11 @@ def powers_of_two(V: Tensor) -> Tensor:
     >>> powers_of_two(torch.tensor([[3.0, 0.0, -1e-3], [1.0, 0.0, 0.0]]))
     tensor([2.0000e+00, 1.0000e+00, 9.7656e-04])
     """
-    largest = V.abs().amax(0) if len(V) else V.new_zeros(V.shape[1:])
-    largest = torch.where((largest > 0) & torch.isfinite(largest), largest, 1.0)
-    return torch.exp2(torch.frexp(largest).exponent.to(V.dtype) - 1.0)
+    if not len(V):
+        return V.new_ones(V.shape[1:])
+    largest = V.detach().abs().amax(0).cpu().numpy()
+    exponent = np.frexp(np.where((largest > 0) & np.isfinite(largest), largest, 1.0))[1]
+    return torch.from_numpy(np.ldexp(largest.dtype.type(1.0), exponent - 1)).to(V.device)
 
 
 def column_norms(V: Tensor) -> Tensor:

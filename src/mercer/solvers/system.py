@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -70,21 +71,23 @@ SMALLEST_ALPHA = torch.finfo(torch.float64).tiny
 ALPHA_WORDS = f"must be a finite number, 0 or at least {SMALLEST_ALPHA:.2g}"
 
 
-def is_alpha(values: Tensor) -> Tensor:
+def is_alpha(values: np.ndarray) -> np.ndarray:
     """Where numbers can be an alpha: zero, or finite and at least `SMALLEST_ALPHA`.
 
-    >>> is_alpha(torch.tensor([0.0, 5e-324, 1.0, float("inf")], dtype=torch.float64))
-    tensor([ True, False,  True, False])
+    >>> is_alpha(np.array([0.0, 5e-324, 1.0, np.inf]))
+    array([ True, False,  True, False])
     """
-    return ((values == 0) | (values >= SMALLEST_ALPHA)) & torch.isfinite(values)
+    found: np.ndarray = ((values == 0) | (values >= SMALLEST_ALPHA)) & np.isfinite(values)
+    return found
 
 
 def check_alpha(alpha: Any, n_targets: int | None = None) -> Tensor:
     """Alpha as a float64 tensor of no or one dimension, whose values `is_alpha` accepts."""
     values = torch.as_tensor(alpha, dtype=torch.float64)
-    bad = ~is_alpha(values)
-    if bool(bad.any()):
-        raise InputError(f"alpha={values[bad][0].item() if values.ndim else values.item()}: {ALPHA_WORDS}.")
+    array = np.atleast_1d(values.detach().cpu().numpy())
+    good = is_alpha(array)
+    if not good.all():
+        raise InputError(f"alpha={array[~good].flat[0]}: {ALPHA_WORDS}.")
     if values.ndim > 1 or (values.ndim == 1 and n_targets is not None and len(values) != n_targets):
         raise InputError(
             f"alpha has shape {tuple(values.shape)}: give one number or one for each of {n_targets} targets."

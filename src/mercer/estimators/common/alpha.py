@@ -49,12 +49,12 @@ def checked_alphas(alphas: Numbers | None) -> Tensor | None:
         values = np.unique(np.asarray(alphas, dtype=np.float64))
     except (TypeError, ValueError):
         raise InputTypeError(f"alphas={alphas!r}: give an array of numbers >= 0.") from None
-    if values.size == 0 or not bool(is_alpha(torch.from_numpy(values)).all()):
+    if values.size == 0 or not is_alpha(values).all():
         raise InputError(f"alphas={alphas!r}: give at least one number; each {ALPHA_WORDS}.")
     return torch.from_numpy(values)
 
 
 def _checked_values(values: np.ndarray, words: str) -> np.ndarray:
-    if not bool(is_alpha(torch.from_numpy(values)).all()):
+    if not is_alpha(values).all():
         raise InputError(f"{words}.")
     return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 from sklearn.base import BaseEstimator
@@ -49,6 +49,13 @@ class KernelEstimator(BaseEstimator):
     saved: ClassVar[Saved]
     _fit: Any
     _keep: Any
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """As scikit-learn finds them; the signature of a class is read once."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__length_scale=2.0` replaces the frozen kernel by a changed copy."""

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
 
 from mercer.core.devices import choose_device, choose_dtype
@@ -49,9 +48,7 @@ def _ridge(least: float, words: str) -> Rule:
     return Rule(
         lambda value: isinstance(value, str) or is_numbers(value),
         lambda value: (
-            value in CRITERIA
-            if isinstance(value, str)
-            else all_hold(lambda a: is_alpha(torch.from_numpy(a)).numpy() & (a >= least))(value)
+            value in CRITERIA if isinstance(value, str) else all_hold(lambda a: is_alpha(a) & (a >= least))(value)
         ),
         words,
     )
@@ -76,7 +73,7 @@ RULES: Rules = {
     "alpha": RIDGE,
     "alphas": Rule(
         is_numbers,
-        all_hold(lambda a: is_alpha(torch.from_numpy(a)).numpy()),
+        all_hold(is_alpha),
         f"an array of one or more finite numbers, each 0 or at least {SMALLEST_ALPHA:.2g}",
     ),
     "bias_scale": SCALE,

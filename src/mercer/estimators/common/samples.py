@@ -27,6 +27,9 @@ from mercer.estimators.common.concerns import refuse_text
 from mercer.estimators.common.refused import refuse_path
 from mercer.kernels import Kernel
 
+PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+"""What needs no conversion."""
+
 
 def checked_sample(
     estimator: BaseEstimator, kernel: Kernel, X: Rows, y: Targets | None, sample_weight: Weights, *, reset: bool = True
@@ -129,6 +132,9 @@ def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
     refuse_path(estimator, X)
     refuse_masked(X, "X")
     try:
+        if _is_plain(X) and not hasattr(estimator, "feature_names_in_"):
+            _check_n_features(estimator, X, reset=reset)
+            return as_points(X, source=X)
         with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
             array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
     except MercerError:
@@ -137,6 +143,11 @@ def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
         _refuse_text(estimator, X)
         raise _in_our_words(estimator, X, error) from None
     return as_points(array, names=getattr(estimator, "feature_names_in_", None), source=X)
+
+
+def _is_plain(X: Rows) -> bool:
+    """Whether X is an array as models use them, in which there is nothing to convert."""
+    return type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2 and X.size > 0
 
 
 def _in_our_words(estimator: BaseEstimator, X: Rows, error: Exception) -> InputError | InputTypeError:
@@ -219,9 +230,14 @@ def _numpy_targets(y: Targets) -> Tensor:
     _reject_gradients(y, "y")
     refuse_masked(y, "y")
     refuse_text(y)
+    plain = type(y) is np.ndarray and y.dtype in PLAIN and y.ndim > 0 and y.size > 0
     try:
-        array = check_array(
-            y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"
+        array = (
+            y.astype(np.float64, copy=False)
+            if plain
+            else check_array(
+                y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"
+            )
         )
     except (ValueError, TypeError) as error:
         kind = InputTypeError if isinstance(error, TypeError) else InputError

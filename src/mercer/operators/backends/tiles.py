@@ -25,6 +25,7 @@ from mercer.operators.dials import (
     LEAST_BYTES,
     LEAST_PARTS,
     LEFT_STRIPS,
+    MIRRORED,
     MOST_MIRRORED,
     SQUARES,
     STEP,
@@ -66,6 +67,21 @@ class Square:
     j: int
     rows: slice
     columns: slice
+
+
+def mirror(square: Tensor) -> None:
+    """Copy what is above the diagonal of a matrix to below it, some rows at a time.
+
+    >>> K = torch.tensor([[1.0, 2.0], [0.0, 3.0]])
+    >>> mirror(K)
+    >>> K
+    tensor([[1., 2.],
+            [2., 3.]])
+    """
+    for some in slices(0, len(square), MIRRORED):
+        own, right = square[some, some], square[some, some.stop :]
+        own.copy_(own.triu() + own.triu(1).T)
+        square[some.stop :, some] = right.T
 
 
 class Tiles(ABC):
@@ -181,11 +197,11 @@ class Tiles(ABC):
                     first = max(rows.start, square.columns.start) if self.one_sample else square.columns.start
                     for columns in slices(first, square.columns.stop, layout.columns):
                         tile = out[rows, columns] = strip(columns)
-                        if self.one_sample:
-                            out[columns, rows] = tile.T
+                        right = slice(max(rows.stop, columns.start), columns.stop)
+                        if self.one_sample and right.start < right.stop:
+                            out[right, rows] = tile[:, right.start - columns.start :].T
                     if self.one_sample and square.i == square.j:
-                        own = out[rows, rows]
-                        own.copy_(own.triu() + own.triu(1).T)
+                        mirror(out[rows, rows])
 
             return part
 
