@@ -80,6 +80,15 @@ class Loss:
                 return torch.zeros_like(f)
             return torch.autograd.grad(first.sum(), at)[0].detach()
 
+    def look(self, y: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+        """Value and derivative."""
+        return self.value(y, f), self.gradient(y, f)
+
+    def curvature(self, y: Tensor, f: Tensor) -> Callable[[Tensor], Tensor]:
+        """The map of changes V of the predictions to the second derivative times V."""
+        hessian = self.hessian(y, f)
+        return (lambda V: torch.einsum("nij,nj->ni", hessian, V)) if self.joint else (lambda V: hessian * V)
+
     def _slope(self, y: Tensor, at: Tensor, create_graph: bool = False) -> Tensor:
         try:
             value = self.value(y, at)

@@ -76,8 +76,6 @@ SMALLEST_RIDGE = 1e-12
 
 ZERO = 1e-12
 """Eigenvalues below this share of the largest are rounding."""
-FLATTEST = 1e-4
-"""Of the largest mean curvature: the least that coordinates are scaled by."""
 PATH_ROUNDING = 1e-15
 PATH_MATRICES = 3
 """Arrays of the size of the features that are alive at once while they are made, and fewer later."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
 import torch
-from scipy.optimize import minimize
 from torch import Tensor
 
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.dials import (
-    FLATTEST,
     MOST_STEPS,
     PATH_ROUNDING,
     SMALL_FEATURES,
@@ -21,8 +18,13 @@ from mercer.selection.dials import (
     ZERO,
 )
 from mercer.selection.smoothed import loss_of_left_out
-from mercer.solvers.decompose import eigh, eigh_in_place
+from mercer.solvers.class_curvature import class_curvature
+from mercer.solvers.decompose import eigh_in_place
+from mercer.solvers.descent import descended
+from mercer.solvers.dials import FEW_SPAN_SYSTEM
+from mercer.solvers.few_span import factor_with_jitter
 from mercer.solvers.objective import Objective
+from mercer.solvers.scales import FactorScale, MeanScale, Scale, mean_curvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +108,7 @@ class Spectral:
         t = objective.outputs
         theta = self.values.new_zeros(len(self.values) + 1, t) if theta is None else theta
         f = self.at(theta)
-        bends = objective.loss.hessian(objective.targets, f)
-        mean = torch.tensordot(self.weights / self.weights.sum(), bends, dims=1)
-        if objective.loss.joint:
-            mu, Q = eigh(mean, "The mean curvature of the losses")
-        else:
-            mu, Q = mean, torch.eye(t).to(mean)
-        return Around(theta, f, mu.clamp(min=0.0), Q)
+        return Around(theta, f, *mean_curvature(objective, f))
 
     def minimum(self, objective: Objective, start: Around) -> Tensor:
         """theta with b as one more row, (r + 1, t), where the objective is nearly least, by L-BFGS.
@@ -124,25 +120,24 @@ class Spectral:
         small = self.features.numel() <= SMALL_FEATURES
         Phi = self.features if exact or small else self.rough
         gain = PATH_ROUNDING if exact else SMALLEST_STEP["small" if small else "rough"]
-        (r, t), Q = (len(self.values), objective.outputs), start.Q
-        mu = start.mu.clamp(min=FLATTEST * float(start.mu.max().clamp(min=FLATTEST)))
-        unit = torch.empty_like(start.theta)
-        unit[:-1] = (2 * objective.alpha + self.values.unsqueeze(1) * mu).rsqrt()
-        unit[-1] = (mu * self.weights.sum()).rsqrt() if self.intercept else 0.0
+        return descended(
+            objective,
+            self._scale(objective, start),
+            lambda theta: by_columns(theta.to(Phi), Phi.T).double(),
+            lambda slope: by_columns(slope.to(Phi), Phi).double(),
+            start.theta,
+            gain=gain,
+            most=MOST_STEPS,
+        )[0]
 
-        def value(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            theta = (unit * torch.from_numpy(flat).reshape(r + 1, t)) @ Q.T
-            f = by_columns(theta[:-1].to(Phi), Phi.T).double() + theta[-1]
-            losses, slope = objective.look(f)
-            down = by_columns(slope.to(Phi), Phi).double() + 2 * objective.alpha * theta[:-1]
-            down = torch.cat([down, slope.sum(0, keepdim=True)]) @ Q * unit
-            total = float(losses.sum()) + objective.alpha * float(theta[:-1].square().sum())
-            return total, down.numpy().reshape(-1)
-
-        first = torch.where(unit > 0, (start.theta @ Q) / torch.where(unit > 0, unit, 1.0), 0.0)
-        options = {"maxiter": MOST_STEPS, "ftol": gain, "gtol": 0.0, "maxcor": 20}
-        found = minimize(value, first.numpy().reshape(-1), jac=True, method="L-BFGS-B", options=options)
-        return (unit * torch.from_numpy(found.x).reshape(r + 1, t)) @ Q.T
+    def _scale(self, objective: Objective, start: Around) -> Scale:
+        """Coordinates in which the curvature at the start is near the identity."""
+        unknowns = (len(self.values) + self.intercept) * objective.outputs
+        if not objective.loss.joint or not 0 < unknowns <= FEW_SPAN_SYSTEM:
+            return MeanScale.of(objective, self.values, start.mu, start.Q, float(self.weights.sum()))
+        parts = [(slice(0, len(self.features)), self.features)]
+        matrix = class_curvature(objective.at(start.f), self.values, lambda: parts)
+        return FactorScale(factor_with_jitter(matrix, objective.alpha), self.intercept, objective.outputs)
 
     @cached_property
     def rough(self) -> Tensor:

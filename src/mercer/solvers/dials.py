@@ -43,6 +43,14 @@ MANY_LANDMARKS = 4096
 MATRIX_SHARE = 0.45
 """Of a memory budget, for these matrices; the rest is for kernel values at some rows and what is made of them."""
 
+# class_curvature
+
+PAIR_ROWS = 16
+"""Rows for each feature whose curvature stands for that of all rows between two classes."""
+
+ESTIMATED = 4.0
+"""The curvature is known from so many rows within this factor."""
+
 # conjugate_gradients
 
 CHECK_EVERY = 10
@@ -226,14 +234,11 @@ ROW_PARTS = 3
 FEW_SPAN_STEPS = 200
 """Iterations for the components on landmarks at most."""
 
-FEW_SPAN_ROWS = 100
-"""Rows for each landmark whose curvature stands for that of all rows in the preconditioner."""
+FEW_SPAN_NEAR = 1e-2
+"""The relative residual that such systems are solved to, in the norm of the problem: each step leaves its square."""
 
-FEW_SPAN_SLOW = 16
-"""Iterations for each digit from which on that preconditioner is made anew; with all rows of covtype 8 to 11."""
-
-FEW_SPAN_NEAR = 1e-4
-"""Systems that are solved to less than this are near the end: their curvature is that of the step before."""
+FEW_SPAN_GAIN, FEW_SPAN_DESCENT = 1e-7, 30
+"""The relative gain of a step that ends the descent before Newton's method, and its steps with one preconditioner."""
 
 CACHED_ROWS = 2048
 """Rows of features on landmarks that are multiplied at a time."""
@@ -475,6 +480,11 @@ LIBRARIES = 2**26
 SAMPLED_ACCURACY = 1e-6
 """The relative residual of systems on a sample. They are no nearer to those on all rows than 1e-2, but what rounding
 changes in them shows in the answer."""
+
+# scales
+
+FLATTEST = 1e-4
+"""Of the largest mean curvature: the least that coordinates are scaled by."""
 
 # semidefinite
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,26 +13,31 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.blocks import rows_at_once
 from mercer.core.memory import give_back, resolve_budget
-from mercer.solvers.conjugate_gradients import Map, conjugate_gradients
+from mercer.solvers.class_curvature import class_curvature
+from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.decompose import eigh_in_place
+from mercer.solvers.descent import descended
 from mercer.solvers.dials import (
     CACHED_ROWS,
     ENTRIES,
+    ESTIMATED,
+    FEW_SPAN_DESCENT,
+    FEW_SPAN_GAIN,
     FEW_SPAN_JITTER,
     FEW_SPAN_NEAR,
     FEW_SPAN_ROUNDED,
-    FEW_SPAN_ROWS,
-    FEW_SPAN_SLOW,
     FEW_SPAN_STEPS,
     FEW_SPAN_SYSTEM,
     MATRICES,
+    PAIR_ROWS,
     PART_SHARE,
     ROW_PARTS,
 )
 from mercer.solvers.excess import excess_of_functions
-from mercer.solvers.factor import factorise, solve_factored
-from mercer.solvers.objective import DiagonalRoot, Objective, Root, Step, Terms
+from mercer.solvers.factor import factorise
+from mercer.solvers.objective import Known, Objective, Step, Terms
 from mercer.solvers.row_blocks import Block
+from mercer.solvers.scales import FactorScale, MeanScale, Scale, mean_curvature
 from mercer.solvers.symmetric import add_gram
 from mercer.solvers.whitening import landmark_matrix, rounding_of, whitening
 
@@ -61,7 +65,8 @@ class FewSpan:
     rounding: float = 0.0
     spare: float = math.inf
     passes: int = 0
-    rough: tuple[Any, Any] = (None, None)
+    rough: Rough | None = None
+    descents: int = 0
 
     @classmethod
     def of(cls, blocks: Any, K_mm: Any, memory_budget: Any = None) -> FewSpan:
@@ -109,10 +114,45 @@ class FewSpan:
     def note(self) -> str:
         kept = "kernel values were kept" if self.kept is not None else f"{self.passes} passes over the rows"
         lost = len(self.basis) - self.m
+        kept += f"; {self.descents} steps of L-BFGS first" if self.descents else ""
         return kept + (f"; {self.m} of {len(self.basis)} landmarks are independent to rounding" if lost else "")
 
     def coarse(self) -> None:
         return None
+
+    def descended(self, objective: Objective, start: Any) -> Known | None:
+        """Where classes are joined, by L-BFGS with their curvature, which is made anew after some steps."""
+        if not objective.loss.joint or not self._has_factor(objective):
+            return None
+        theta = self.basis.new_zeros(self.m + 1, objective.outputs)
+        if start is not None:
+            theta = torch.cat([start.value, start.intercept.unsqueeze(0)])
+        steps, parts = FEW_SPAN_DESCENT, self._rounded()
+        while steps == FEW_SPAN_DESCENT:
+            scale = self._rough(objective.at(self.values(theta[:-1]) + theta[-1])).scale
+            theta, steps = descended(
+                objective,
+                scale,
+                lambda c: values_of(parts(), c, self.n),
+                lambda V: gathered(parts(), V, self.m),
+                theta,
+                gain=FEW_SPAN_GAIN,
+                most=FEW_SPAN_DESCENT,
+            )
+            self.rough, self.descents = None, self.descents + steps
+        return Known(theta[:-1], theta[-1], self.values(theta[:-1]) + theta[-1])
+
+    def _rounded(self) -> Callable[[], Parts]:
+        """The parts in float32, where there is room for them."""
+        if self.kept is None or 4 * self.n * self.m > self.spare:
+            return self.parts
+        rounded = [(place, part.float()) for place, part in self.parts()]
+        return lambda: rounded
+
+    def _has_factor(self, objective: Objective) -> bool:
+        """Whether the curvature of all classes is small enough to be stored and factorised."""
+        unknowns = (self.m + objective.intercept) * objective.outputs
+        return 0 < unknowns <= FEW_SPAN_SYSTEM and 8 * unknowns**2 <= self.spare / 4
 
     def coefficients(self, u: Tensor) -> Tensor:
         """The coefficients of the landmarks."""
@@ -132,12 +172,7 @@ class FewSpan:
                 yield K.to(self.basis) @ self.basis
 
     def values(self, c: Tensor) -> Tensor:
-        found = c.new_empty(self.n, c.shape[1])
-        turned = c.T.contiguous()  # as rows on the left, over parts that the caches hold: twice as fast
-        for part, features in self.parts():
-            for own, some in zip(found[part].split(CACHED_ROWS), features.split(CACHED_ROWS), strict=True):
-                own.copy_((turned @ some.T).T)
-        return found
+        return values_of(self.parts(), c, self.n)
 
     def predictions(self, c: Tensor) -> Tensor:
         self.passes += 1
@@ -147,16 +182,15 @@ class FewSpan:
     def excess(self, objective: Objective, c: Tensor, f: Tensor) -> Tensor:
         terms = objective.at(f)
         uphill = self.gather(terms.gradient) + 2 * objective.alpha * c
+        if objective.loss.joint and self._has_factor(objective):
+            slope = torch.cat([uphill, terms.gradient.sum(0, keepdim=True)])
+            return ESTIMATED * self._rough(terms).scale.half(slope).square().sum().reshape(1) / 2
         left_out = ENTRIES * self.rounding * float(self.spectrum.sum()) if self.m < len(self.basis) else 0.0
         return excess_of_functions(terms, uphill, float(self.spectrum.max()) if self.m else 0.0, left_out)
 
     def gather(self, V: Tensor) -> Tensor:
         """E^T K_nm^T V."""
-        total, turned = V.new_zeros(V.shape[1], self.m), V.T.contiguous()
-        for part, features in self.parts():
-            for own, some in zip(turned[:, part].split(CACHED_ROWS, 1), features.split(CACHED_ROWS), strict=True):
-                total += own @ some
-        return total.T.contiguous()
+        return gathered(self.parts(), V, self.m)
 
     def gram(self, h: Tensor) -> Tensor:
         """E^T K_nm^T diag(h) K_nm E."""
@@ -187,13 +221,13 @@ class FewSpan:
 
     def newton(self, terms: Terms, c: Tensor, tol: float, at: Tensor | None = None) -> Step:
         objective, touching = terms.objective, terms.touching(at)
-        gradient, root = touching.gradient, touching.root
+        joint, gradient = objective.loss.joint, touching.gradient
         uphill = self.gather(gradient) + 2 * objective.alpha * c
-        if isinstance(root, DiagonalRoot):
-            d, b = self._separate(objective, root.s.square(), uphill, gradient)
+        if joint:
+            d, b = self.joint_step(touching, uphill, gradient.sum(0), max(tol, FEW_SPAN_NEAR))
         else:
-            d, b = self.joint_step(objective, root, uphill, gradient, tol, terms.f if at is None else at)
-        return Step(d, self.values(d) + b, b, exact=isinstance(root, DiagonalRoot))
+            d, b = self._separate(objective, touching.root.scale.square(), uphill, gradient)
+        return Step(d, self.values(d) + b, b, exact=not joint)
 
     def _separate(self, objective: Objective, h: Tensor, uphill: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """The step of predictions that do not depend on each other."""
@@ -221,77 +255,82 @@ class FewSpan:
         system.diagonal().add_(2 * alpha)
         return factor_with_jitter(system, alpha)
 
-    def joint_step(
-        self, objective: Objective, root: Root, uphill: Tensor, gradient: Tensor, tol: float, f: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The step of predictions that a joint loss couples, by conjugate gradients."""
-        shift = 2 * objective.alpha
-        r, t = uphill.shape
-        border = 1 if objective.intercept else 0
+    def joint_step(self, terms: Terms, uphill: Tensor, slope: Tensor, tol: float) -> tuple[Tensor, Tensor]:
+        """The step of predictions that a joint loss couples, by conjugate gradients.
+
+        In coordinates in which the curvature is near the identity: the square of `tol` is relative to the decrease
+        that the step promises.
+        """
+        objective = terms.objective
+        rough = self._rough(terms)
 
         def product(V: Tensor, _: Tensor) -> Tensor:
-            u = V.reshape(r + border, t)
-            f = self.values(u[:r])
-            bent = root.apply(root.transposed(f + u[r:].sum(0)))
-            image = self.gather(bent) + shift * u[:r]
-            return torch.cat([image, bent.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
+            theta = rough.scale.back(V[:, 0])
+            bent = terms.curvature(self.values(theta[:-1]) + theta[-1])
+            image = self.gather(bent) + 2 * objective.alpha * theta[:-1]
+            return rough.scale.half(torch.cat([image, bent.sum(0, keepdim=True)])).unsqueeze(1)
 
-        right = -torch.cat([uphill, gradient.sum(0, keepdim=True)[:border]]).reshape(-1, 1)
-        by_rows = 0 < (r + border) * t <= FEW_SPAN_SYSTEM and 8 * ((r + border) * t) ** 2 <= self.spare / 4
-        if not by_rows:
-            self.rough = None, self._inverse_by_scale(root, shift, border)
-        elif tol > FEW_SPAN_NEAR or self.rough[0] != (objective.alpha, border, t):
-            self.rough = (objective.alpha, border, t), self._inverse_by_some_rows(objective, f, border)
-        found = conjugate_gradients(product, right, self.rough[1], tol=tol, max_iter=FEW_SPAN_STEPS)
-        if found.iterations > -FEW_SPAN_SLOW * math.log10(tol):
-            self.rough = None, None  # the curvature has become another
-        step = found.value.reshape(r + border, t)
-        return step[:r], step[r:].sum(0)
+        right = rough.scale.half(-torch.cat([uphill, slope.unsqueeze(0)])).unsqueeze(1)
+        found = conjugate_gradients(product, right, lambda R, _: R.clone(), tol=tol, max_iter=FEW_SPAN_STEPS)
+        self.rough = rough.after(found.iterations / -math.log10(tol))
+        theta = rough.scale.back(found.value[:, 0])
+        return theta[:-1], theta[-1]
 
-    def _inverse_by_scale(self, root: Root, shift: float, border: int) -> Map:
-        """The inverse of the diagonal that the system has if all rows have the mean curvature."""
-        mean = root.scale.square().mean(0)
-        last = (mean * self.n).clamp(min=1e-300).expand(border, len(mean))
-        diagonal = torch.cat([mean * self.spectrum.unsqueeze(1) + shift, last]).reshape(-1, 1)
-        return lambda R, _: R / diagonal
+    def _rough(self, terms: Terms) -> Rough:
+        """The coordinates of the steps before, or where there are none for this objective, those of the curvature."""
+        objective, t = terms.objective, terms.f.shape[1]
+        made_for = (objective.alpha, objective.intercept, t)
+        if self.rough is not None and self.rough.made_for == made_for:
+            return self.rough
+        if not self._has_factor(objective):
+            weight = float(torch.as_tensor(objective.w).sum()) if objective.weights is not None else self.n
+            scale = MeanScale.of(objective, self.spectrum, *mean_curvature(objective, terms.f), weight)
+            return Rough(made_for, scale, math.inf)
+        L = factor_with_jitter(class_curvature(terms, self.spectrum, self.parts), objective.alpha)
+        return Rough(made_for, FactorScale(L, objective.intercept, t), PAIR_ROWS * (t - 1) * self.m**2 / (4 * self.n))
 
-    def _inverse_by_some_rows(self, objective: Objective, f: Tensor, border: int) -> Map:
-        """The inverse of the system that some rows give, which is close to that of all."""
-        t, features = f.shape[1], self._some_rows
-        index = torch.arange(0, self.n, self._stride, device=f.device)
-        bends = objective.loss.hessian(objective.targets[index], f[index])
-        if objective.weights is not None:
-            bends = bends * objective.weights[index, None, None]
-        bends = bends * (self.n / len(index))
-        if border:
-            features = torch.cat([features, torch.ones_like(features[:, :1])], dim=1)
-        width = features.shape[1]
-        system = features.new_empty(width, t, width, t)
-        for k in range(t):
-            for other in range(k, t):
-                bend = bends[:, k, other, None]
-                block = features.new_zeros(width, width)
-                for sign in (1.0, -1.0):
-                    if bool((sign * bend > 0).any()):
-                        block += sign * add_gram(
-                            torch.zeros_like(block), features * (sign * bend).clamp(min=0.0).sqrt()
-                        )
-                system[:, k, :, other], system[:, other, :, k] = block, block
-        matrix = system.view(t * width, -1)
-        matrix.diagonal()[: t * self.m].add_(2 * objective.alpha)
-        matrix.diagonal().mul_(1.0 + FEW_SPAN_JITTER)  # a constant added to all classes changes nothing
-        L = factor_with_jitter(matrix, objective.alpha)
-        return lambda R, _: solve_factored(L, R)
 
-    @property
-    def _stride(self) -> int:
-        return max(1, self.n // (FEW_SPAN_ROWS * self.m + 1))
+@dataclass(frozen=True, eq=False)
+class Rough:
+    """Coordinates in which the curvature is near the identity, what they were made for and what that cost.
 
-    @cached_property
-    def _some_rows(self) -> Tensor:
-        """Rows of K_nm E that are evenly spread."""
-        step = self._stride
-        return torch.cat([features[-part.start % step :: step] for part, features in self.parts()])
+    `cost` is in products with the curvature. `first` are the iterations for a digit that the first system needed.
+    """
+
+    made_for: Any
+    scale: Scale
+    cost: float
+    first: float | None = None
+
+    def after(self, iterations: float) -> Rough | None:
+        """What is kept after a system of so many iterations for a digit; None where new coordinates cost less."""
+        if self.first is None:
+            return replace(self, first=iterations)
+        return self if iterations - self.first <= self.cost else None
+
+
+Parts = Iterable[tuple[slice, Tensor]]
+
+
+def values_of(parts: Parts, c: Tensor, n: int) -> Tensor:
+    """Features in parts, in any precision, times coefficients c (m, t): the values (n, t), stored column by column."""
+    found = c.new_empty(c.shape[1], n)
+    turned = c.T.contiguous()  # as rows on the left, over parts that the caches hold: twice as fast
+    for part, features in parts:
+        left = turned.to(features)
+        for own, some in zip(found[:, part].split(CACHED_ROWS, 1), features.split(CACHED_ROWS), strict=True):
+            own.copy_(left @ some.T)
+    return found.T
+
+
+def gathered(parts: Parts, V: Tensor, m: int) -> Tensor:
+    """The transpose of such features times V (n, t)."""
+    total, turned = V.new_zeros(V.shape[1], m), V.T.contiguous()
+    for part, features in parts:
+        left = turned[:, part].to(features)
+        for own, some in zip(left.split(CACHED_ROWS, 1), features.split(CACHED_ROWS), strict=True):
+            total += own @ some
+    return total.T.contiguous()
 
 
 def factor_with_jitter(system: Tensor, alpha: float) -> Tensor:

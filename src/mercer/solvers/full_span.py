@@ -141,6 +141,9 @@ class FullSpan:
         products = Products(_Copy(F, float(left.mean())), self.products.diag, F.dtype)
         return FullSpan(products, None, self.seed, direct=0, _factor=self.factor)
 
+    def descended(self, objective: Objective, start: Any) -> None:
+        return None
+
     def newton(self, terms: Terms, c: Tensor, tol: float, at: Tensor | None = None) -> Step:
         objective, f, before = terms.objective, terms.f, self.inner_steps
         shift, touching = 2 * objective.alpha, terms.touching(at)

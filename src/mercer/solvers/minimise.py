@@ -38,11 +38,12 @@ def minimise(
     if max_iter is not None:
         options["max_iter"] = max_iter
     smooth, near = not isinstance(objective.loss, PiecewiseLinear), None
-    if warm is None and smooth and objective.loss.convex and not objective.loss.quadratic:
-        coarse = span.coarse()
+    if smooth and objective.loss.convex and not objective.loss.quadratic:
+        coarse = span.coarse() if warm is None else None
         if coarse is not None:
             warm = Newton(tol=COARSE, keep_interrupted=False).solve(coarse, objective)
             near = warm.fitted
+        warm = span.descended(objective, warm) or warm
     start: tuple[Tensor | None, Tensor | None] = (None, None) if warm is None else (warm.value, warm.intercept)
     if not smooth:
         dual = Dual(**options)

@@ -47,6 +47,9 @@ class Span(Protocol):
     def coarse(self) -> Span | None:
         """A span nearby in which steps cost little, with coefficients of the same meaning; None where there is none."""
 
+    def descended(self, objective: Objective, start: Any) -> Known | None:
+        """A function near the minimum, for less than Newton steps cost; None where these are as good from the start."""
+
     def predictions(self, c: Tensor) -> Tensor:
         """The values f at the rows, as a model with these coefficients predicts them."""
 
@@ -148,7 +151,7 @@ class Objective:
 
     def look(self, f: Tensor) -> tuple[Tensor, Tensor]:
         """The weighted loss of each row, (n, 1) or (n, t), and its derivative in each value, (n, t)."""
-        value, slope = self.loss.value(self.targets, f), self.loss.gradient(self.targets, f)
+        value, slope = self.loss.look(self.targets, f)
         return (value.unsqueeze(1) if self.loss.joint else value) * self.w, slope * self.w
 
     def losses(self, f: Tensor) -> Tensor:
@@ -236,12 +239,18 @@ class Terms:
         return self._seen[1]
 
     @cached_property
+    def curvature(self) -> Map:
+        """The second derivative as a map of changes of the values."""
+        curvature = self.objective.loss.curvature(self.objective.targets, self.f)
+        return lambda V: curvature(V) * self.objective.w
+
+    @cached_property
     def root(self) -> Root:
         """A root of the second derivative, with what is below zero left out."""
         objective = self.objective
         hessian = objective.loss.hessian(objective.targets, self.f)
         if objective.loss.joint:
-            return BlockRoot.of(hessian * torch.as_tensor(objective.w).reshape(-1, 1, 1))
+            return BlockRoot(hessian * torch.as_tensor(objective.w).reshape(-1, 1, 1))
         return DiagonalRoot((hessian * objective.w).clamp(min=0.0).sqrt())
 
     def touching(self, at: Tensor | None) -> Terms:
@@ -257,8 +266,11 @@ class Touching(Terms):
 
     @cached_property
     def gradient(self) -> Tensor:
-        root = self.root
-        return self.there.gradient + root.apply(root.transposed(self.f - self.there.f))
+        return self.there.gradient + self.curvature(self.f - self.there.f)
+
+    @property
+    def curvature(self) -> Map:
+        return self.there.curvature
 
     @property
     def root(self) -> Root:
@@ -304,16 +316,19 @@ class DiagonalRoot:
 class BlockRoot:
     """Roots (n, t, t) of the second derivatives of a joint loss; `scale` (n, t) are those of their diagonals."""
 
-    S: Tensor
-    scale: Tensor
+    blocks: Tensor
 
-    @classmethod
-    def of(cls, blocks: Tensor) -> BlockRoot:
+    @cached_property
+    def S(self) -> Tensor:
         roots = []
-        for part in blocks.split(BLOCKS):
+        for part in self.blocks.split(BLOCKS):
             values, vectors = eigh(part, "The second derivatives of the losses")
             roots.append((vectors * values.clamp(min=0.0).sqrt().unsqueeze(1)) @ vectors.mT)
-        return cls(torch.cat(roots), blocks.diagonal(dim1=1, dim2=2).clamp(min=0.0).sqrt())
+        return torch.cat(roots)
+
+    @property
+    def scale(self) -> Tensor:
+        return self.blocks.diagonal(dim1=1, dim2=2).clamp(min=0.0).sqrt()
 
     def apply(self, V: Tensor) -> Tensor:
         return torch.einsum("nij,nj->ni", self.S, V)

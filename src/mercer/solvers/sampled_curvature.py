@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mercer.solvers.dials import SAMPLED_ACCURACY
 from mercer.solvers.few_span import FewSpan
-from mercer.solvers.objective import DiagonalRoot, Known, Objective, Root
+from mercer.solvers.objective import Known, Objective, Terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,29 +23,26 @@ class SampledCurvature:
 
     span: FewSpan | None
     objective: Objective
-    root: Root
-    fitted: Tensor
+    terms: Terms
     factors: list[tuple[Tensor, Tensor, Tensor]]
 
     @classmethod
     def at(cls, span: FewSpan, objective: Objective, found: Known | Any) -> SampledCurvature:
         """The curvature at a function that is known by its values at the sample."""
-        root = objective.at(found.fitted).root
-        if not isinstance(root, DiagonalRoot):
-            return cls(span, objective, root, found.fitted, [])
-        h = root.s.square()
+        terms = objective.at(found.fitted)
+        if objective.loss.joint:
+            return cls(span, objective, terms, [])
+        h = terms.root.scale.square()
         factors = []
         for k in range(h.shape[1]):
             tilt = span.gather(h[:, k : k + 1])
             factors.append((span.hessian_factor(h[:, k], objective.alpha), tilt, h[:, k].sum()))
-        return cls(None, objective, root, found.fitted, factors)
+        return cls(None, objective, terms, factors)
 
     def solve(self, uphill: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
         """The change of coefficients and intercepts that takes this gradient away."""
         if self.span is not None:
-            step, shift = self.span.joint_step(
-                self.objective, self.root, uphill, slope.unsqueeze(0), SAMPLED_ACCURACY, self.fitted
-            )
+            step, shift = self.span.joint_step(self.terms, uphill, slope, SAMPLED_ACCURACY)
             return -step, -shift
         step, shift = torch.zeros_like(uphill), torch.zeros_like(slope)
         for k, (L, tilt, total) in enumerate(self.factors):

@@ -102,7 +102,7 @@ def at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
 def _at_spectral_alpha(plan: LossPlan, problem: Problem) -> Found:
     """The minima at the alpha that some rows choose, by the eigenvectors of their kernel."""
     span = problem.span
-    if isinstance(span, FewSpan):
+    if isinstance(span, FewSpan) and span.spare < PATH_MATRICES * 8 * FEW_PATH_ROWS * span.m:
         span.let_go()
     path, starts, note = _spectral_path(plan, problem)
     give_back()
