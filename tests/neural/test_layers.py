@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -123,11 +125,68 @@ def test_images_of_one_place_are_rows() -> None:
     )
 
 
-def test_pairs_of_places_say_the_same_as_the_same_places_where_nothing_is_pooled() -> None:
-    layers = [Conv(3, W, B, "circular"), Activation("erf"), Conv(3, W, B), Activation(), Flatten(), Dense(W, B)]
-    pooled = [*layers[:4], AveragePool(1), *layers[4:]]
-    one, other = (LayerKernel(each, shape=SHAPE)(IMAGES) for each in (layers, pooled))
-    torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-7)
+def neighbours(size: int, padding: str, height: int, width: int) -> list[Tensor]:
+    """For each part of a filter, the matrix that takes a place to the one seen through it."""
+    found = []
+    for down, right in product(range(-(size // 2), size // 2 + 1), repeat=2):
+        move = torch.zeros(height * width, height * width).double()
+        for row, column in product(range(height), range(width)):
+            to = row + down, column + right
+            if padding == "circular" or (0 <= to[0] < height and 0 <= to[1] < width):
+                move[row * width + column, to[0] % height * width + to[1] % width] = 1.0
+        found.append(move)
+    return found
+
+
+def relu(S: Tensor, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    size = torch.outer(left.sqrt(), right.sqrt())
+    angle = (S / size).clamp(-1.0, 1.0).acos()
+    slope = (np.pi - angle) / (2.0 * np.pi)
+    return size * angle.sin() / (2.0 * np.pi) + slope * S, slope
+
+
+def by_all_pairs_of_places(layers: list[object], x: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+    """S and T of two images (channels, H, W), from matrices of all pairs of their places."""
+    (height, width), images = x.shape[1:], {"xz": (x, z), "xx": (x, x), "zz": (z, z)}
+    S = {key: a.flatten(1).T @ b.flatten(1) / len(a) for key, (a, b) in images.items()}
+    T = torch.zeros_like(S["xz"])
+    for layer in layers:
+        if isinstance(layer, Conv):
+            moves = neighbours(layer.size, layer.padding, height, width)
+            S = {key: B + W * sum(m @ part @ m.T for m in moves) / len(moves) for key, part in S.items()}
+            T = S["xz"] + W * sum(m @ T @ m.T for m in moves) / len(moves)
+        elif isinstance(layer, Activation):
+            ends = {"x": S["xx"].diagonal(), "z": S["zz"].diagonal()}
+            found = {key: relu(part, ends[key[0]], ends[key[1]]) for key, part in S.items()}
+            S, T = {key: value for key, (value, _) in found.items()}, found["xz"][1] * T
+        else:
+            blocks = torch.zeros(height * width // layer.size**2, height * width).double()
+            for row, column in product(range(height), range(width)):
+                block = row // layer.size * (width // layer.size) + column // layer.size
+                blocks[block, row * width + column] = layer.size**-2.0
+            S, T = {key: blocks @ part @ blocks.T for key, part in S.items()}, blocks @ T @ blocks.T
+            height, width = height // layer.size, width // layer.size
+    return S["xz"].diagonal().mean(), T.diagonal().mean()
+
+
+@pytest.mark.parametrize("padding", ["zero", "circular"])
+@pytest.mark.parametrize("pool", [None, 2, 3])
+def test_sheets_of_one_displacement_are_the_matrices_of_all_pairs_of_places(padding: str, pool: int | None) -> None:
+    layers = [Conv(3, W, B, padding), Activation(), Conv(5, W, B), Activation()]
+    layers += [] if pool is None else [AveragePool(pool), Conv(3, W, B, padding), Activation()]
+    x = torch.randn(2, 2 * 6 * 12, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    x[0, :20] = 0.0
+    found = LayerKernel([*layers, Flatten(), Dense(W, B)], shape=(2, 6, 12))(x)
+    for i, j in product(range(2), repeat=2):
+        S, T = by_all_pairs_of_places(layers, x[i].reshape(2, 6, 12), x[j].reshape(2, 6, 12))
+        torch.testing.assert_close(found[i, j], B + W * (S + T), rtol=1e-7, atol=1e-7)
+
+
+def test_gradients_are_those_of_differences_and_finite_for_equal_images() -> None:
+    kernel, x = infinite("pooled"), IMAGES[:2].clone().requires_grad_()
+    torch.autograd.gradcheck(lambda rows: kernel(rows, IMAGES[2:]), (x,), rtol=1e-4, atol=1e-6)
+    (gradient,) = torch.autograd.grad(kernel(x).sum() + kernel(x, IMAGES).sum() + kernel.diag(x).sum(), x)
+    assert bool(gradient.isfinite().all())
 
 
 @pytest.mark.parametrize("name", ["plain", "pooled", "residual"])

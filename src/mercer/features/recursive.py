@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -16,23 +16,30 @@ from mercer.solvers.factor import factorise
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """A lens, and the rows and their kernel matrix seen through it."""
+    """A lens, the rows and their kernel matrix seen through it, and their targets."""
 
     kernel: Kernel
     lens: Lens
     rows: Tensor
     values: Tensor
+    targets: Tensor
     weights: Tensor
+    known: dict[float, Tensor] = field(default_factory=dict)
 
-    def coefficients(self, targets: Tensor, alpha: float) -> Tensor:
-        """(K + alpha W^-1)^-1 Y."""
+    def coefficients(self, alpha: float) -> Tensor:
+        """(K + alpha W^-1)^-1 Y, factorised once for each alpha."""
+        if alpha not in self.known:
+            self.known[alpha] = self._solved(alpha)
+        return self.known[alpha]
+
+    def _solved(self, alpha: float) -> Tensor:
 
         def system() -> Tensor:
             matrix = self.values.clone()
             matrix.diagonal().add_(alpha / self.weights)
             return matrix
 
-        return factorise(system, what="The kernel matrix", advice="use a larger alpha").solve(targets)
+        return factorise(system, what="The kernel matrix", advice="use a larger alpha").solve(self.targets)
 
     def at(self, rows: Tensor, coef: Tensor) -> Tensor:
         """The fitted functions at other rows, as they were before the lens."""
@@ -55,11 +62,11 @@ def rounds(
     for number in range(count + 1):
         seen = lens.rows(rows)
         values, slopes = values_and_slopes(kernel, seen)
-        found = Round(kernel, lens, seen, values, weights)
+        found = Round(kernel, lens, seen, values, targets, weights)
         yield found
         if number == count:
             return
-        coef = found.coefficients(targets, STEP_RIDGE * float(values[0, 0]))
+        coef = found.coefficients(STEP_RIDGE * float(values[0, 0]))
         products = gradient_products(slopes, seen, coef, weights, diagonal=diagonal, metric=metric_of(kernel))
         matrix = _through(lens.root, products)
         if not float((matrix if diagonal else matrix.diagonal()).max()) > 0.0:

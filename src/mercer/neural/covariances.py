@@ -1,10 +1,14 @@
-"""Covariances of the outputs of an infinitely wide network for all pairs of images, and its tangent kernel."""
+"""Covariances of the outputs of an infinitely wide network for pairs of images, and its tangent kernel.
+
+Layers move both places of a pair together, until one pools. So pairs of places at one displacement, a sheet, never meet
+those at another, and each sheet goes through the layers alone, small enough for the caches.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -12,120 +16,146 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.kernels.activations import Function, PiecewiseLinear, Smooth
 from mercer.kernels.dials import TERMS
-from mercer.kernels.directions import turn_of
 from mercer.kernels.hermite import coefficients
-from mercer.kernels.networks import mean_slope
+from mercer.neural.dials import TINY
 
-Average = Callable[[Tensor, str], Tensor]
-"""Means of covariances over places, for covariances of a form."""
+Phi = PiecewiseLinear | Smooth | Function
+End = tuple[Tensor, ...]
+"""What an activation needs to know of the variances at one end of pairs, each (H, W, ...)."""
 
-FLAT, SAME, PAIRS = "flat", "same places", "pairs of places"
-"""What covariances are known between: rows without places, the same place of two images, or any two places."""
+
+class Shift(NamedTuple):
+    """How far places are apart."""
+
+    down: int = 0
+    right: int = 0
+
+
+HERE = Shift()
 
 
 @dataclass(frozen=True, eq=False)
-class Covariances:
-    """Those of two samples of images at one layer, S, and of the tangent kernel, T.
+class Sheet:
+    """S and T at one layer, between each place of an image and the place `shift` further of another, around the edges.
 
     Attributes
     ----------
     cross, tangent : Tensor
-        S and T of all pairs of images, (n, m), and where images have places (n, m, H, W) or (n, m, H, W, H, W).
-    left, right : Tensor
-        S of each image with itself, without the other first dimension; NaN where it is not known.
-    form, own : str
-        `FLAT`, `SAME` or `PAIRS`: that of pairs of images, and of each image with itself, where the same places are
-        enough unless activations follow a pooling layer.
+        The covariance S and the tangent kernel T of pairs of images, (H, W, ...).
+    shift : Shift
+    flat : bool
+        Whether these are rows, which have no places.
     """
 
     cross: Tensor
     tangent: Tensor
-    left: Tensor
-    right: Tensor
-    form: str
-    own: str
+    shift: Shift = HERE
+    flat: bool = False
 
-    @classmethod
-    def of_images(cls, x: Tensor, z: Tensor, form: str, own: str) -> Covariances:
-        """Of images (n, channels, H, W) themselves, or of rows (n, d): means of products over channels."""
-        if form == FLAT:
-            S = x @ z.T / x.shape[1]
-        else:
-            S = torch.einsum("ncij,mcij->nmij" if form == SAME else "ncij,mckl->nmijkl", x, z) / x.shape[1]
-        if own == PAIRS:
-            left, right = (torch.einsum("ncij,nckl->nijkl", part, part) / x.shape[1] for part in (x, z))
-        else:
-            left, right = (part.square().mean(1) for part in (x, z))
-        return cls(S, torch.zeros_like(S), left, right, form, own)
+    def weighted(self, total: Callable[[Tensor], Tensor], w: float, b: float) -> Sheet:
+        """After a layer of w times sums over places, and biases of variance b, which train."""
+        cross = torch.add(self.cross.new_tensor(b), total(self.cross), alpha=w)
+        return Sheet(cross, torch.add(cross, total(self.tangent), alpha=w), self.shift, self.flat)
 
-    def averaged(self, average: Average, flat: bool = False) -> Covariances:
-        """After a layer without parameters that takes means of places."""
-        cross, tangent = (average(part, self.form) for part in (self.cross, self.tangent))
-        left, right = (average(part, self.own) for part in (self.left, self.right))
-        return Covariances(cross, tangent, left, right, *((FLAT, FLAT) if flat else (self.form, self.own)))
-
-    def weighted(self, average: Average, w: float, b: float) -> Covariances:
-        """After a layer with weights of variance w / inputs and biases of variance b, which train."""
-        found = self.averaged(average)
-        cross, left, right = (w * part + b for part in (found.cross, found.left, found.right))
-        return Covariances(cross, cross + w * found.tangent, left, right, self.form, self.own)
-
-    def activated(self, phi: PiecewiseLinear | Smooth | Function) -> Covariances:
+    def activated(self, phi: Phi, left: End, right: End) -> Sheet:
         """After an activation: F of S, and F' of S times T."""
-        p, r = self._variances(self.left), self._variances(self.right)
-        cross, slope = duals(phi, self.cross, *_ends(p.unsqueeze(1), r.unsqueeze(0), self.form))
-        left, right = (duals(phi, S, *_ends(v, v, self.own))[0] for S, v in ((self.left, p), (self.right, r)))
-        return Covariances(cross, slope * self.tangent, left, right, self.form, self.own)
+        value, slope = duals(phi, self.cross, left, right)
+        return Sheet(value, slope * self.tangent, self.shift, self.flat)
 
-    def __add__(self, other: Covariances) -> Covariances:
+    def __add__(self, other: Sheet) -> Sheet:
         """Of the sum of two networks with weights of their own."""
-        if self.cross.shape != other.cross.shape or self.form != other.form:
+        if self.cross.shape != other.cross.shape or self.flat != other.flat:
             raise InputError("Residual: its layers must keep the shape of what they are added to.")
-        names = "cross", "tangent", "left", "right"
-        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
-
-    def _variances(self, own: Tensor) -> Tensor:
-        """Of each image at each place."""
-        if self.own != PAIRS:
-            return own
-        places = own.shape[1:3]
-        return own.flatten(3, 4).flatten(1, 2).diagonal(dim1=1, dim2=2).reshape(len(own), *places)
+        return Sheet(self.cross + other.cross, self.tangent + other.tangent, self.shift, self.flat)
 
 
-def _ends(p: Tensor, r: Tensor, form: str) -> tuple[Tensor, Tensor]:
-    """Variances of both ends in the dimensions of covariances."""
-    return (p[..., None, None], r[..., None, None, :, :]) if form == PAIRS else (p, r)
+Sheets = Callable[[Shift], Sheet]
+"""The sheet of a shift, made when asked for."""
 
 
-def duals(phi: PiecewiseLinear | Smooth | Function, q: Tensor, p: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
-    """F = E phi(u) phi(v) and F' = E phi'(u) phi'(v) for covariances q of normal u, v with variances p and r.
+def cross_sheets(x: Tensor, z: Tensor, flat: bool) -> Sheets:
+    """Of all pairs of two samples of images, (H, W, n, channels): means of products over channels."""
+    times = torch.mul if x.shape[-1] == 1 else torch.matmul  # the same, and faster
+    return _sheets(lambda shift: times(x, further(z, shift).mT) / x.shape[-1], flat)
+
+
+def own_sheets(x: Tensor, flat: bool) -> Sheets:
+    """Of each image with itself."""
+    return _sheets(lambda shift: (x * further(x, shift)).mean(-1), flat)
+
+
+def _sheets(product: Callable[[Shift], Tensor], flat: bool) -> Sheets:
+    def sheet(shift: Shift) -> Sheet:
+        cross = product(shift)
+        return Sheet(cross, torch.zeros_like(cross), shift, flat)
+
+    return sheet
+
+
+def further(part: Tensor, shift: Shift) -> Tensor:
+    """Numbers of the places a shift further."""
+    return part if shift == HERE else part.roll((-shift.down, -shift.right), (0, 1))
+
+
+class Ends(Protocol):
+    """Both ends of a sheet for one activation after the other."""
+
+    def of(self, phi: Phi, sheet: Sheet) -> tuple[End, End]: ...
+
+
+class Found:
+    """Those of images with themselves at the same places, found on the way."""
+
+    def __init__(self) -> None:
+        self.all: list[End] = []
+
+    def of(self, phi: Phi, sheet: Sheet) -> tuple[End, End]:
+        self.all.append(end_of(phi, sheet.cross))
+        return self.all[-1], self.all[-1]
+
+
+class Known:
+    """Those that were found before."""
+
+    def __init__(self, left: Iterable[End], right: Iterable[End]) -> None:
+        self.pairs = zip(left, right, strict=True)
+
+    def of(self, phi: Phi, sheet: Sheet) -> tuple[End, End]:
+        left, right = next(self.pairs)
+        return left, tuple(further(part, sheet.shift) for part in right)
+
+
+def end_of(phi: Phi, variance: Tensor) -> End:
+    """A deviation, a variance, or an inverse deviation and the coefficients of a series."""
+    if isinstance(phi, PiecewiseLinear):
+        return (variance.clamp(min=TINY**2).sqrt(),)
+    if isinstance(phi, Smooth):
+        return (variance,)
+    positive = variance > 0
+    over = torch.where(positive, variance, 1.0).rsqrt() * positive
+    return over, *coefficients(phi, variance.flatten()).reshape(*variance.shape, TERMS).movedim(-1, 0).contiguous()
+
+
+def duals(phi: Phi, q: Tensor, left: End, right: End) -> tuple[Tensor, Tensor]:
+    """F = E phi(u) phi(v) and F' = E phi'(u) phi'(v) for covariances q of normal u, v, whose variances the ends know.
 
     >>> from mercer.kernels.activations import RELU
     >>> one = torch.ones(1).double()
-    >>> [part.round(decimals=4).item() for part in duals(RELU, 0.0 * one, one, one)]
+    >>> [part.round(decimals=4).item() for part in duals(RELU, 0.0 * one, (one,), (one,))]
     [0.1592, 0.25]
     """
     if isinstance(phi, Smooth):
-        return phi.dual(q, p, r), phi.slope(q, p, r)
-    over = _inverse_root(p) * _inverse_root(r)
+        return phi.dual(q, *left, *right), phi.slope(q, *left, *right)
     if isinstance(phi, PiecewiseLinear):
-        size = p.sqrt() * r.sqrt()
-        turn = turn_of((1.0 - q * over).clamp(min=0.0, max=2.0))
-        slope = mean_slope(phi, turn)
-        return size * (phi.kink * turn.sine + slope * turn.cosine), slope
-    rho, left, right = (q * over).clamp(-1.0, 1.0), _series(phi, p), _series(phi, r)
+        size = left[0] * right[0]
+        cosine = q / size
+        sine = torch.addcmul(q.new_ones(()), cosine, cosine, value=-1.0).clamp_(min=TINY**2).sqrt_()
+        slope = torch.sub(q.new_tensor(phi.mean_square), torch.atan2(sine, cosine), alpha=phi.kink)
+        return (slope * q).addcmul_(sine, size, value=phi.kink), slope
+    over = left[0] * right[0]
+    rho = (q * over).clamp_(-1.0, 1.0)
     value, slope = torch.zeros_like(q), torch.zeros_like(q)
-    for k in reversed(range(TERMS)):
+    for a, b in zip(reversed(left[1:]), reversed(right[1:]), strict=True):
         slope = slope * rho + value
-        value = value * rho + left[..., k] * right[..., k]
+        value = value * rho + a * b
     return value, slope * over
-
-
-def _inverse_root(variance: Tensor) -> Tensor:
-    """Zero for no variance."""
-    positive = variance > 0
-    return torch.where(positive, variance, 1.0).rsqrt() * positive
-
-
-def _series(phi: Any, variance: Tensor) -> Tensor:
-    return coefficients(phi, variance.flatten()).reshape(*variance.shape, TERMS)

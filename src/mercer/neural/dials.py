@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+# covariances.py
+
+TINY = 1e-150
+"""The least deviation, which covariances are divided by, and the least sine, whose derivative is finite."""
+
+
 # flow.py
 
 NULL = 1e-12
@@ -12,8 +18,11 @@ NULL = 1e-12
 
 COPIES = 16
 """Tensors of the size of all covariances of a tile that are alive at a time, and the share of the budget they take."""
-CACHED = 80_000
-"""Covariances of a tile on a CPU, whose tensors then stay in the caches: a third of the time of large tiles (Zen 5)."""
+CACHED = 26_000
+"""Covariances of a sheet on a CPU, whose tensors then stay in the caches; twice as many are as fast, half as many take
+1.3 times as long (Zen 5)."""
+WIDE = 64
+"""Images in the last dimension of a sheet, if so many fit: half as many take 1.3 times as long (Zen 5)."""
 
 
 # modules.py

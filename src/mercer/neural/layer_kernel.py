@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from itertools import dropwhile
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,13 +14,18 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.core.memory import require, resolve_budget
 from mercer.core.rules import FLAG, Rule, is_integer
+from mercer.core.threads import side_by_side
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, vectors
 from mercer.kernels.properties import Properties
 from mercer.kernels.registry import register
-from mercer.neural.covariances import FLAT, PAIRS, SAME, Covariances
-from mercer.neural.dials import CACHED, COPIES
-from mercer.neural.layers import Activation, AveragePool, Dense, all_layers, checked_layers, through
+from mercer.neural.covariances import End, Known, Sheets, cross_sheets, own_sheets
+from mercer.neural.dials import CACHED, COPIES, WIDE
+from mercer.neural.layers import Dense, checked_layers
+from mercer.neural.passes import output, stages, variances
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 IMAGE = Rule(
     lambda shape: isinstance(shape, tuple | list),
@@ -37,7 +43,7 @@ class LayerKernel(Kernel):
 
     where the bar is the mean over the places that a filter sees. Rows are images of `shape` (channels, height, width),
     or rows as they are where `shape` is None. Covariances of all pairs of places are needed where the network pools,
-    n m (H W)^2 numbers in tiles, else of the same places only. It is evaluated in float64, tile by tile.
+    (H W)^2 for each pair of images, else of the same places only. It is evaluated in float64.
 
     Parameters
     ----------
@@ -86,60 +92,95 @@ class LayerKernel(Kernel):
     def properties(self) -> Properties:
         return Properties(stationary=False)
 
-    @property
-    def _form(self) -> str:
-        if self.shape is None:
-            return FLAT
-        return PAIRS if self._after_pooling else SAME
-
-    @property
-    def _own(self) -> str:
-        """How each image is compared with itself: variances are what activations need."""
-        bent = any(isinstance(layer, Activation) for layer in self._after_pooling)
-        return self._form if bent or self.shape is None else SAME
-
-    @property
-    def _after_pooling(self) -> list[Any]:
-        """The first pooling layer and those after it."""
-        return list(dropwhile(lambda layer: not isinstance(layer, AveragePool), all_layers(self.layers)))
-
     def _gram(self, pair: DensePair) -> Tensor:
         x = self._images(pair.x)
         z = x if pair.z is None else self._images(pair.z)
-        if x.shape[1:] != z.shape[1:]:
-            raise InputError(f"X has {x.shape[1]} columns but Z has {z.shape[1]}; both need the same features.")
-        side, like = self._side(x), vectors(pair.x)
-        strips: list[list[Tensor]] = []
-        for i, rows in enumerate(x.split(side)):
-            before = [strip[i].T for strip in strips] if pair.z is None else []
-            rest = z.split(side)[len(before) :]
-            strips.append([*before, *(self._found(rows, others) for others in rest)])
-        value = torch.cat([torch.cat(strip, 1) for strip in strips])
-        return (0.5 * (value + value.T) if pair.z is None else value).to(like.dtype)
+        if x.shape[-1] != z.shape[-1]:
+            raise InputError(f"X has {x.shape[-1]} columns but Z has {z.shape[-1]}; both need the same features.")
+        left = self._ends(x)
+        right = left if pair.z is None else self._ends(z)
+        n, m = x.shape[2], z.shape[2]
+        count = self._pairs(x.device)
+        wide = min(m, max(math.isqrt(count), min(WIDE, count)))
+        tiles = [
+            (rows, slice(start, start + wide))
+            for rows in _slices(n, max(1, count // wide))
+            for start in range(rows.start if pair.z is None else 0, m, wide)
+        ]
+
+        def found(tile: tuple[slice, slice]) -> Tensor:
+            rows, columns = tile
+            sheets = cross_sheets(x[:, :, rows], z[:, :, columns], self.shape is None)
+            ends = zip(_some(left, rows, 3), _some(right, columns, 2), strict=True)
+            return self._output(sheets, ends)
+
+        value = x.new_zeros(n, m)
+        for (rows, columns), part in zip(tiles, _each(found, tiles, x, z), strict=True):
+            value[rows, columns] = part
+        return (value.triu() + value.triu(1).T if pair.z is None else value).to(vectors(pair.x).dtype)
 
     def _diag(self, points: Points) -> Tensor:
         x = self._images(points)
-        return torch.cat([self._found(row, row)[0] for row in x.split(1)]).to(vectors(points).dtype)
 
-    def _found(self, x: Tensor, z: Tensor) -> Tensor:
-        found = through(self.layers, Covariances.of_images(x, z, self._form, self._own))
-        return found.tangent if self.tangent else found.cross
+        def found(rows: slice) -> Tensor:
+            some = x[:, :, rows]
+            ends = [(each, each) for each in self._ends(some)]
+            return self._output(own_sheets(some, self.shape is None), ends)
+
+        return torch.cat(_each(found, _slices(x.shape[2], self._pairs(x.device)), x)).to(vectors(points).dtype)
+
+    def _ends(self, x: Tensor) -> list[list[End]]:
+        """The variances of images for each activation of each stage."""
+
+        def found(rows: slice) -> list[list[End]]:
+            return variances(self.layers, own_sheets(x[:, :, rows], self.shape is None))
+
+        parts = _each(found, _slices(x.shape[2], self._pairs(x.device)), x)
+        return [
+            [tuple(torch.cat(part, 2) for part in zip(*ends, strict=True)) for ends in zip(*stage, strict=True)]
+            for stage in zip(*parts, strict=True)
+        ]
+
+    def _output(self, sheets: Sheets, ends: Iterable[tuple[list[End], list[End]]]) -> Tensor:
+        found = output(self.layers, sheets, [partial(Known, *each) for each in ends])
+        return (found.tangent if self.tangent else found.cross)[0, 0]
 
     def _images(self, points: Points) -> Tensor:
+        """(H, W, n, channels); rows are images of one place."""
         x = vectors(points).to(torch.float64)
         if self.shape is None:
-            return x
+            return x[None, None]
         if x.shape[1] != math.prod(self.shape):
             raise InputError(f"shape={self.shape} is of {math.prod(self.shape)} numbers, but rows have {x.shape[1]}.")
-        return x.reshape(len(x), *self.shape)
+        return x.reshape(len(x), *self.shape).permute(2, 3, 0, 1).contiguous()
 
-    def _side(self, x: Tensor) -> int:
-        """Images of a tile."""
+    def _pairs(self, device: torch.device) -> int:
+        """Pairs of images at a time."""
         places = 1 if self.shape is None else math.prod(self.shape[1:])
-        each = places ** (2 if self._form == PAIRS else 1)
-        budget = resolve_budget(None, x.device)
+        pooled, each = places, places
+        for _, pool in stages(self.layers):
+            if pool is not None:
+                pooled //= pool.size**2
+                each = max(each, pooled**2)
+        budget = resolve_budget(None, device)
         require(
             8 * COPIES * each, budget, "covariances of two images at all pairs of their places", "Use smaller images."
         )
-        most = budget // (8 * COPIES * COPIES)
-        return max(1, math.isqrt((min(most, CACHED) if x.device.type == "cpu" else most) // each))
+        most = budget // (8 * COPIES * COPIES * each)
+        return max(1, min(most, CACHED // places) if device.type == "cpu" else most)
+
+
+def _some(ends: list[list[End]], images: slice, dim: int) -> list[list[End]]:
+    """Those of some images, along a dimension of pairs."""
+    return [[tuple(part[:, :, images].unsqueeze(dim) for part in end) for end in stage] for stage in ends]
+
+
+def _slices(count: int, size: int) -> list[slice]:
+    return [slice(start, start + size) for start in range(0, count, size)]
+
+
+def _each(work: Callable[[P], R], parts: Sequence[P], *images: Tensor) -> list[R]:
+    """What becomes of each part; threads know nothing of gradients."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in images):
+        return [work(part) for part in parts]
+    return side_by_side(parts, lambda: work, torch.get_num_threads() if images[0].device.type == "cpu" else 1)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import product, starmap
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.rules import SCALE, Rule, is_integer, number, one_of, whole
 from mercer.kernels.activations import checked_activation, known
 from mercer.kernels.registry import register_part
-from mercer.neural.covariances import FLAT, PAIRS, SAME, Covariances
+from mercer.neural.covariances import HERE, Ends, Sheet, Sheets, Shift
 
 
 class Layer(Protocol):
     """A step from the covariances before a layer to those after it."""
 
-    def __call__(self, before: Covariances) -> Covariances: ...
+    def __call__(self, before: Sheet, ends: Ends) -> Sheet: ...
 
 
 @register_part
@@ -34,10 +34,10 @@ class Dense:
     def __post_init__(self) -> None:
         _check_variances(self)
 
-    def __call__(self, before: Covariances) -> Covariances:
-        if before.form != FLAT:
+    def __call__(self, before: Sheet, ends: Ends) -> Sheet:
+        if not before.flat:
             raise InputError("Dense: it needs flat rows; put Flatten() before it.")
-        return before.weighted(lambda S, form: S, self.w_var, self.b_var)
+        return before.weighted(lambda S: S, self.w_var, self.b_var)
 
 
 SLOPE = number(lambda value: abs(value) <= 1e6, "a finite number of at most a million")
@@ -59,33 +59,33 @@ class Conv:
         ODD.check("size", self.size, False)
         one_of("zero", "circular").check("padding", self.padding, False)
 
-    def __call__(self, before: Covariances) -> Covariances:
-        _check_places(self, before)
-        height, width = before.cross.shape[-2:]
+    def __call__(self, before: Sheet, ends: Ends) -> Sheet:
+        height, width = _places(self, before)
         if self.size >= 2 * max(height, width):
             raise InputError(f"Conv(size={self.size}): images of {height} x {width} are smaller than that.")
-        return before.weighted(self._average, self.w_var, self.b_var)
 
-    def _average(self, S: Tensor, form: str) -> Tensor:
-        """The mean over the places that the filter sees; two places are seen through the same part of it."""
-        for place in (-2, -1):
-            S = self._mean_along((place - 2, place) if form == PAIRS else (place,), S)
-        return S
+        def total(S: Tensor) -> Tensor:
+            """Over the places that the filter sees; two places are seen through the same part of it."""
+            for dim, by in enumerate(before.shift):
+                S = self._total_along(dim, by, S)
+            return S
 
-    def _mean_along(self, dims: tuple[int, ...], S: Tensor) -> Tensor:
-        """Along dimensions that move together."""
-        reach, total = self.size // 2, torch.zeros_like(S)
+        return before.weighted(total, self.w_var / self.size**2, self.b_var)
+
+    def _total_along(self, dim: int, by: int, S: Tensor) -> Tensor:
+        """With zeros around both images, what is beyond an edge of either one does not meet what is before it."""
+        total, length = S.clone(), S.shape[dim]
         if self.padding == "circular":
-            for by in range(-reach, reach + 1):
-                total += torch.roll(S, (by,) * len(dims), dims)
-            return total / self.size
-        length, wide = S.shape[dims[0]], pad(S, [reach * (-1 - k // 2 in dims) for k in range(-2 * dims[0])])
-        for by in range(self.size):
-            seen = wide
-            for dim in dims:
-                seen = seen.narrow(dim, by, length)
-            total += seen
-        return total / self.size
+            for step in range(1, self.size // 2 + 1):
+                total += S.roll(step, dim)
+                total += S.roll(-step, dim)
+            return total
+        for start, count in ((0, length - by), (length - by, by)):
+            for step in range(1, min(self.size // 2, count - 1) + 1):
+                before, after = ((dim, place, count - step) for place in (start, start + step))
+                total.narrow(*before).add_(S.narrow(*after))
+                total.narrow(*after).add_(S.narrow(*before))
+        return total
 
 
 @register_part
@@ -100,8 +100,9 @@ class Activation:
         checked_activation(self.activation, "Activation")
         SLOPE.check("slope", self.slope, False)
 
-    def __call__(self, before: Covariances) -> Covariances:
-        return before.activated(known(self.activation, self.slope))
+    def __call__(self, before: Sheet, ends: Ends) -> Sheet:
+        phi = known(self.activation, self.slope)
+        return before.activated(phi, *ends.of(phi, before))
 
 
 @register_part
@@ -114,22 +115,52 @@ class AveragePool:
     def __post_init__(self) -> None:
         whole(1).check("size", self.size, False)
 
-    def __call__(self, before: Covariances) -> Covariances:
-        _check_places(self, before)
-        height, width = before.cross.shape[-2:]
+    def __call__(self, before: Sheet, ends: Ends) -> Sheet:
+        _places(self, before)
+        if self.size > 1:
+            raise InputError("Residual: its layers must keep the shape of what they are added to.")
+        return before
+
+    def pooled(self, sheets: Sheets) -> Sheets:
+        """Sheets after it, of which each needs all before it; these are made once, when the first is asked for."""
+
+        @cache
+        def means() -> tuple[Tensor, Tensor]:
+            return self._means(sheets)
+
+        def sheet(shift: Shift) -> Sheet:
+            cross, tangent = means()
+            return Sheet(cross[shift], tangent[shift], shift)
+
+        return sheet
+
+    def _means(self, sheets: Sheets) -> tuple[Tensor, Tensor]:
+        """S and T by shift. Where the places of a sheet get depends on where in their squares they are."""
+        first = sheets(HERE)
+        height, width = _places(self, first)
         if height % self.size or width % self.size:
             raise InputError(
                 f"AveragePool(size={self.size}): images of {height} x {width} cannot be divided into squares of that "
                 f"size."
             )
-        return before.averaged(self._average)
+        rows, columns = height // self.size, width // self.size
+        cross, tangent = (first.cross.new_zeros(rows, columns, rows, columns, *first.cross.shape[2:]) for _ in "ST")
+        for shift in starmap(Shift, product(range(height), range(width))):
+            sheet = sheets(shift)
+            for total, S in ((cross, sheet.cross), (tangent, sheet.tangent)):
+                squares = S.unflatten(1, (columns, -1)).unflatten(0, (rows, -1))
+                moved = (_moved(by, self.size, count) for by, count in zip(shift, (rows, columns), strict=True))
+                for (down, high), (right, wide) in product(*moved):
+                    total[down, right] += squares[:, high, :, wide].sum((1, 3))
+        return cross / self.size**4, tangent / self.size**4
 
-    def _average(self, S: Tensor, form: str) -> Tensor:
-        if form == SAME:
-            return torch.full_like(S[..., :: self.size, :: self.size], torch.nan)
-        lead = S.ndim - 4
-        parts = [length for side in S.shape[lead:] for length in (side // self.size, self.size)]
-        return S.reshape(*S.shape[:lead], *parts).mean(dim=[lead + k for k in (1, 3, 5, 7)])
+
+def _moved(by: int, size: int, count: int) -> list[tuple[int, slice]]:
+    """How many of `count` squares further places get that move by so much, for each part of a square."""
+    squares, rest = divmod(by, size)
+    if rest == 0 or count == 1:
+        return [(squares, slice(0, size))]
+    return [(squares, slice(0, size - rest)), ((squares + 1) % count, slice(size - rest, size))]
 
 
 @register_part
@@ -137,14 +168,10 @@ class AveragePool:
 class Flatten:
     """From images to rows: the layer after it sees all places."""
 
-    def __call__(self, before: Covariances) -> Covariances:
-        _check_places(self, before)
-        return before.averaged(self._average, flat=True)
-
-    def _average(self, S: Tensor, form: str) -> Tensor:
-        if form == SAME:
-            return S.mean((-2, -1))
-        return S.flatten(-4, -3).flatten(-2).diagonal(dim1=-2, dim2=-1).mean(-1)
+    def __call__(self, before: Sheet, ends: Ends) -> Sheet:
+        _places(self, before)
+        cross, tangent = (S.mean((0, 1), keepdim=True) for S in (before.cross, before.tangent))
+        return Sheet(cross, tangent, flat=True)
 
 
 @register_part
@@ -157,14 +184,14 @@ class Residual:
     def __post_init__(self) -> None:
         object.__setattr__(self, "layers", checked_layers(self.layers, "Residual"))
 
-    def __call__(self, before: Covariances) -> Covariances:
-        return before + through(self.layers, before)
+    def __call__(self, before: Sheet, ends: Ends) -> Sheet:
+        return before + through(self.layers, before, ends)
 
 
-def through(layers: Iterable[Layer], before: Covariances) -> Covariances:
+def through(layers: Iterable[Layer], before: Sheet, ends: Ends) -> Sheet:
     """The covariances after all of the layers."""
     for layer in layers:
-        before = layer(before)
+        before = layer(before, ends)
     return before
 
 
@@ -193,6 +220,8 @@ def _check_variances(layer: Dense | Conv) -> None:
     SCALE.check("b_var", layer.b_var, False)
 
 
-def _check_places(layer: Any, before: Covariances) -> None:
-    if before.form == FLAT:
+def _places(layer: Any, before: Sheet) -> tuple[int, int]:
+    """Height and width."""
+    if before.flat:
         raise InputError(f"{type(layer).__name__}: it needs images; give shape=, and put it before Flatten().")
+    return before.cross.shape[0], before.cross.shape[1]

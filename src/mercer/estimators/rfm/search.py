@@ -118,7 +118,7 @@ def _tried(
             count=settings.max_iter,
         )
         for i, step in enumerate(steps):
-            coef = torch.cat([step.coefficients(train.Y - mean, ridge) for ridge in ridges], 1)
+            coef = torch.cat([step.coefficients(ridge) for ridge in ridges], 1)
             values = step.at(rows.X.values[test], coef).reshape(len(test), len(ridges), -1)
             found = values.transpose(0, 1) + mean
             out[i, :, test] = found
