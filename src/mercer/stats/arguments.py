@@ -23,7 +23,7 @@ RULES: Rules = {
     "budget": Rule(is_integer, lambda value: 1 <= value <= 10**12, "an integer >= 1, of pairs"),
     "compress": FLAG,
     "level": Rule(is_number, lambda value: 0 < value < 1, "a number between 0 and 1"),
-    "m": whole(1),
+    "m": Rule(is_integer, lambda value: 1 <= value <= 10**8, "an integer >= 1, at most 100 million"),
     "max_rows": whole(2),
     "min_size": whole(1),
     "n_features": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer from 1 to 1,000,000"),
