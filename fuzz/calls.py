@@ -90,6 +90,8 @@ def changed(rng: Rng, call: Call, given: dict[str, Any]) -> str:
     if name == "Z" and "method" in given and given[name] is None:
         return ""
     value = WRONG[int(rng.integers(len(WRONG)))]
+    if name == "Z" and "method" in given and value is None:
+        return ""
     given[name] = value
     return f"{name}={value!r:.40}"
 

@@ -317,7 +317,7 @@ CALLS: dict[str, Call] = {
     ),
     "degree_parts": Call(
         theory.degree_parts,
-        lambda rng: {"kernel": np.exp, "X": _on_sphere(rng, 20, 4), "kmax": 3},
+        lambda rng: {"kernel": lambda t: t**2, "X": _on_sphere(rng, 20, 4), "kmax": 3},
     ),
     "degree_reached": Call(theory.degree_reached, lambda rng: {"n": 100, "d": 10}, ()),
     "sphere_harmonics_dimension": Call(theory.sphere_harmonics_dimension, lambda rng: {"d": 3, "k": 2}, ()),

@@ -141,6 +141,8 @@ class DensePair(Pair):
             a = (x - centre) / unit / scale
             return a, a if z is x else (z - centre) / unit / scale
 
+        if not len(z):
+            return around(z.new_zeros(z.shape[1]))
         found = around(z.detach().mean(0, dtype=torch.float64).to(z.dtype))
         if any(_far_out(rows) for rows in (found[:1] if z is x else found)):
             found = around(z.detach().median(0).values)  # a row far out must not move the centre of the others

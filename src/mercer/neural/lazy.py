@@ -191,7 +191,7 @@ def _run(module: TwoLayer, x: Tensor, y: Tensor, time: float, steps: int) -> Laz
         start_loss=start_loss,
         loss=loss,
         rate=4.0 * max(least, 0.0) / len(y),
-        decay=math.log(start_loss / loss) / time,
+        decay=math.log(start_loss / loss) / time if loss > 0 else 0.0 if start_loss == 0 else math.inf,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mercer.core.errors import NotPositiveDefiniteError
+from mercer.core.errors import InputTypeError, NotPositiveDefiniteError
+from mercer.core.memory import require, resolve_budget
 from mercer.processes.dials import NEGATIVE_VARIANCE
 from mercer.solvers.decompose import eigh
 from mercer.solvers.factor import factorise
@@ -22,7 +23,10 @@ def joint_samples(mean: Tensor, cov: Tensor, count: int, seed: int, prior: Tenso
     >>> bool((samples[0] - samples[1]).abs().max() < 1e-3)
     True
     """
+    if cov.requires_grad:
+        raise InputTypeError("X requires grad, but joint samples have no gradient: pass X.detach().")
     m, t = mean.shape
+    require(16 * m * t * count, resolve_budget(device=cov.device), f"{count:,} samples at {m:,} rows")
     z = torch.randn(m, t * count, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).to(cov.device)
     diagonal = cov.diagonal()
     if not float(diagonal.max()) > 0:

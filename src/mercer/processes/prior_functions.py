@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mercer.core.arrays import Columns, Points
 from mercer.core.errors import InputError
+from mercer.core.memory import require, resolve_budget
 from mercer.functions.fourier import FourierFeatures
 from mercer.kernels import Kernel
 from mercer.kernels.algebra import FunctionScaled, Product, Scaled, Sum
@@ -43,6 +44,7 @@ class PriorFunctions:
         generator = torch.Generator().manual_seed(seed)
         features = features_of(kernel.bind(X.names), X, n_features, generator)
         width = features(X.take(slice(0, 1))).shape[1]
+        require(16 * width * count, resolve_budget(), f"{count:,} functions of {width:,} features")
         return cls(features, torch.randn(width, count, dtype=torch.float64, generator=generator))
 
     def __call__(self, X: Points) -> Tensor:

@@ -25,7 +25,7 @@ RULES: Rules = {
     "budget": Rule(is_integer, lambda value: 1 <= value <= 10**12, "an integer >= 1, of pairs"),
     "compress": FLAG,
     "level": Rule(is_number, lambda value: 0 < value < 1, "a number between 0 and 1"),
-    "m": whole(1),
+    "m": Rule(is_integer, lambda value: 1 <= value <= 10**8, "an integer >= 1, at most 100 million"),
     "max_rows": whole(2),
     "memory_budget": Reader(parse_budget),
     "min_size": whole(1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
@@ -102,6 +103,10 @@ def _constant(program: Program) -> float:
     return float(evaluate(program, []))
 
 
+def _inverse_square(width: float) -> float:
+    return width**-2 if width > LARGEST_WEIGHT**-0.5 else math.inf
+
+
 def _term(kernel: Kernel, statistic: Statistic, d: int) -> Term:
     plain = all(isinstance(warp, Columns) for warp in statistic.warps)
     if statistic.kind not in KINDS or not plain:
@@ -117,7 +122,7 @@ def _term(kernel: Kernel, statistic: Statistic, d: int) -> Term:
     scale = statistic.length_scale
     for i, column in enumerate(columns):
         width = scale[i] if isinstance(scale, tuple) else scale
-        weights[column] += float(width) ** -2 if statistic.kind == "squared_distance" else 1.0
+        weights[column] += _inverse_square(float(width)) if statistic.kind == "squared_distance" else 1.0
     if not 0 < max(weights) < LARGEST_WEIGHT:
         raise InputError(
             f"{kernel!r:.100} has too small or too large a length scale for a Stein kernel; scale the columns."

@@ -200,3 +200,8 @@ They are .40 with statistics over the root of the mean squared kernel, which fin
 that one kernel of median width finds."""
 ROUNDING = {torch.float64: 1e-13, torch.float32: 5e-6}
 """Statistics closer than this share of the size of the kernel count as equal; in float32 also divided by n."""
+
+# samples
+
+ROOM_FOR_SQUARES = 1e3
+"""How far from the largest and the smallest square of a type the numbers of a sample are."""

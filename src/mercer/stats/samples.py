@@ -14,6 +14,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import require, resolve_budget
 from mercer.core.values import as_values
 from mercer.data.rows import RowSource
+from mercer.stats.dials import ROOM_FOR_SQUARES
 from mercer.stats.mixed import encoded, is_mixed
 
 
@@ -66,7 +67,21 @@ def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
         return points
     if points.values.requires_grad:
         raise InputTypeError(f"{name} requires grad, but tests are not differentiable: pass {name}.detach().")
+    if domain == "vectors":
+        _check_squares(points.values, name)
     return points
+
+
+def _check_squares(values: Tensor, name: str) -> None:
+    """Raise an error where squared distances overflow, or all vanish."""
+    largest, limits = float(values.abs().max()), torch.finfo(values.dtype)
+    over = largest > limits.max**0.5 / ROOM_FOR_SQUARES
+    if over or 0 < largest < limits.tiny**0.5 * ROOM_FOR_SQUARES:
+        size, square = ("as large as", "overflow") if over else ("of at most", "vanish")
+        dtype = str(values.dtype).removeprefix("torch.")
+        raise InputError(
+            f"{name} has values {size} {largest:.3g}, whose squares {square} in {dtype}; scale its columns."
+        )
 
 
 def _read(source: RowSource) -> Points:

@@ -57,6 +57,8 @@ class Thinning(BaseEstimator):
     def transform(self, X: Any) -> Any:
         """The chosen rows of what was fitted."""
         self._check_fitted()
+        if isinstance(X, list | tuple):
+            return [X[place] for place in self.indices_]
         return X.iloc[self.indices_] if hasattr(X, "iloc") else X[self.indices_]
 
     def plot(self, ax: Axes | None = None, columns: tuple[int, int] = (0, 1)) -> Axes:
@@ -157,6 +159,7 @@ class SteinThinning(Thinning):
         """Choose rows of X for the distribution with that score (a function or an array) or log density."""
         check(standardize=self.standardize)
         points = sample_points(X, "X")
+        check(standardize=self.standardize)
         m, target = _size(self.m, self.target, len(points))
         log_p = None
         if self.regularisation is not None:

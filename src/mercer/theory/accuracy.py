@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.core.errors import InputError
 from mercer.core.seeding import as_seed
 from mercer.plots.canvas import vector
 from mercer.plots.risk import risk_curve
@@ -84,8 +85,14 @@ def equivalents_accuracy(
     off = []
     for m in rows:
         expected = krr_risk(values, v, m, alpha, noise=1.0)
+        predicted = np.array([float(expected.bias), float(expected.variance)])
+        if not ((predicted > 0) & np.isfinite(predicted)).all():
+            raise InputError(
+                f"With n={m} bias and variance are {predicted.tolist()}: to be compared, both must be positive and "
+                "finite. Look at the coefficients, the spectrum and alpha."
+            )
         parts = np.array([_parts(values, v, rng.standard_normal((m, len(values))), alpha) for _ in range(draws)])
-        relative = parts / [float(expected.bias), float(expected.variance)] - 1
+        relative = parts / predicted - 1
         off.append(np.sqrt((relative**2).mean(0)))
     table = np.array(off)
     return EquivalentsAccuracy(rows, table[:, 0], table[:, 1])

@@ -22,7 +22,7 @@ from mercer.core.rules import (
 )
 from mercer.kernels import Kernel
 from mercer.plots.canvas import numbers, vector
-from mercer.theory.dials import MOST_ROWS
+from mercer.theory.dials import LARGEST_TARGET, LARGEST_VALUE, MOST_ROWS
 
 POSITIVE = number(lambda value: value > 0, "a finite number > 0")
 SHARE = Rule(is_number, lambda value: 0 < value < 1, "a number between 0 and 1")
@@ -44,7 +44,7 @@ RULES: Rules = {
     "level": SHARE,
     "measure": one_of("RMSE", "Brier score"),
     "n": number(lambda value: value >= 1, "a finite number >= 1"),
-    "noise": SCALE,
+    "noise": number(lambda value: 0 <= value <= LARGEST_VALUE, f"a number from 0 to {LARGEST_VALUE:g}"),
     "radius": POSITIVE,
     "random_state": SEED,
     "repeats": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer >= 1, at most a million"),
@@ -76,6 +76,8 @@ def square(matrix: Any, name: str = "gram") -> np.ndarray:
     K = numbers(matrix, name)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size:
         raise InputError(f"{name} has shape {K.shape}; expected a square matrix, (n, n).")
+    if not np.abs(K).max() <= LARGEST_VALUE:
+        raise InputError(f"{name} has values up to {np.abs(K).max():.2g}, whose squares overflow: rescale it.")
     difference = np.abs(K - K.T)
     if difference.max() > 1e-5 * np.abs(K).max():
         i, j = (int(place) for place in np.unravel_index(difference.argmax(), K.shape))
@@ -106,4 +108,7 @@ def columns_of(targets: Any, n: int) -> np.ndarray:
     found = numbers(targets, "targets")
     if found.ndim not in (1, 2) or len(found) != n or not found.size:
         raise InputError(f"targets have shape {found.shape}; expected ({n},) or ({n}, t), one row for each of gram.")
+    largest = float(np.abs(found).max())
+    if not (largest == 0 or 1 / LARGEST_TARGET <= largest <= LARGEST_TARGET):
+        raise InputError(f"targets have values up to {largest:.2g}, whose squares float64 cannot hold: rescale them.")
     return found.reshape(n, -1)

@@ -7,6 +7,12 @@ from __future__ import annotations
 MOST_ROWS = 10**18
 """Numbers of rows at most: whole numbers in float64 and int64 alike."""
 
+LARGEST_TARGET = 1e70
+"""Fourth powers of targets, which spreads of squared errors have, are numbers up to here."""
+
+LARGEST_VALUE = 1e150
+"""Squares of kernel values and of deviations of noise are numbers up to here."""
+
 
 # forecaster.py
 

@@ -12,6 +12,7 @@ from mercer.core.rules import of_kind
 from mercer.plots.canvas import numbers, vector
 from mercer.plots.learning_curve import learning_curve_plot
 from mercer.theory.arguments import check
+from mercer.theory.dials import MOST_ROWS
 from mercer.theory.forecaster import Forecaster, forecasters
 from mercer.theory.power_law import PowerLaw
 from mercer.theory.spectral_forecast import SpectralForecast
@@ -184,8 +185,8 @@ def curve_of(
     FORECASTER.check("made", made, False)
     check(level=level, measure=measure)
     factors = vector(np.atleast_1d(numbers(factors, "factors")), "factors")
-    if (factors < 1).any():
-        raise InputError(f"factors={factors.tolist()}: each must be at least 1.")
+    if (factors < 1).any() or (factors > MOST_ROWS / made.n).any():
+        raise InputError(f"factors={factors.tolist()}: each must be at least 1, for {MOST_ROWS:.0e} rows at most.")
     ends = _shown([made.interval(float(f), level) for f in factors], measure)
     found = [made.at(float(f)) for f in factors]
     reasons = tuple(why for _, _, why in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -74,7 +75,10 @@ def _turns(statistic: Statistic) -> bool:
 def _of_statistic(statistic: Statistic, terms: int, radius: float) -> np.ndarray:
     if statistic.kind not in ("inner", "squared_distance") or statistic.warps:
         raise NotTraceable("the formula of a network has no power series here")
-    scale = (radius / float(statistic.length_scale)) ** 2  # type: ignore[arg-type]
+    ratio = radius / float(statistic.length_scale)  # type: ignore[arg-type]
+    scale = ratio * ratio
+    if not math.isfinite(scale):
+        raise InputError(f"radius / length_scale is {ratio:.2g}, whose square overflows: rescale the points.")
     first = (0.0, scale) if statistic.kind == "inner" else (2 * scale, -2 * scale)
     return np.concatenate([first, np.zeros(terms)])[:terms]
 

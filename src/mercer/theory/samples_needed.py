@@ -64,7 +64,7 @@ def samples_needed(made: Forecaster, target: float, *, measure: str = "RMSE") ->
     POSITIVE.check("target", target, False)
     check(measure=measure)
     root, curve = measure == "RMSE", curve_of(made, DRAWN, measure=measure)
-    wanted = target**2 if root else target
+    wanted = target * target if root else target
     if wanted >= made.now:
         return SamplesNeeded(target, made.n, "the rows at hand are enough", made.n, curve)
     if wanted <= made.noise:

@@ -173,7 +173,7 @@ def _integrals(h: Angular, d: int, kmax: int, nodes: int) -> tuple[np.ndarray, n
 def _series(kernel: Kernel, radius: float) -> np.ndarray | None:
     try:
         found = taylor_coefficients(kernel, TERMS, radius=radius)
-    except NotTraceable:
+    except (NotTraceable, InputError):
         return None
     return found if np.isfinite(found).all() and (found >= 0).all() else None
 

@@ -139,6 +139,8 @@ def with_class_weights(sample: Sample, class_weight: ClassWeight, classes: np.nd
         units = torch.from_numpy(by_class[codes])
         sample = replace(sample, weights=own * units, units=units)
     seen = codes if sample.weights is None else codes[(sample.weights > 0).numpy()]
+    if not len(seen):
+        raise InputError("sample_weight times class_weight is zero for every row: the weights are too small.")
     if len(np.unique(seen)) < 2:
         raise InputError(
             f"y has one class, {classes.tolist()[seen[0]]!r}, among the rows with positive weight: a "
