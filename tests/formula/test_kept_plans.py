@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer import gram
+from mercer import GaussianProcessRegressor, gram
 from mercer.core.arrays import as_points
 from mercer.formula import plans as module
 from mercer.formula.plans import lower, plans
@@ -52,6 +52,22 @@ def test_numbers_that_change_what_is_folded_are_lowered_for_themselves(lowerings
         X = np.random.default_rng(0).normal(size=(6, 2))
         np.testing.assert_allclose(gram(kernel, X).dense(), kernel(X), rtol=1e-12)
     assert len(lowerings) == 3
+
+
+@pytest.mark.parametrize("method", ["exact", "iterative", "sgpr"])
+def test_a_fit_of_a_process_lowers_each_shape_once(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    shapes: list[object] = []
+
+    def noted(program, *, one_sample, spelling):
+        shapes.append((program.shape, one_sample, spelling))
+        return lower(program, one_sample=one_sample, spelling=spelling)
+
+    monkeypatch.setattr(module, "_kept", type(module._kept)())
+    monkeypatch.setattr(module, "lower", noted)
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    kernel = 2.0 * Gaussian() + Matern(1.5)
+    GaussianProcessRegressor(kernel, method=method).fit(X, np.sin(X[:, 0])).predict(X[:100], return_std=True)
+    assert len(shapes) == len(set(shapes)) <= 4
 
 
 numbers = st.sampled_from([0.0, 1.0, -1.0, 0.5, 2.0, -0.5, math.pi, 1e-3])

@@ -45,6 +45,22 @@ Examples:
   mercer forecast houses.csv --target price
   mercer forecast houses.csv --target price --error 20000"""
 
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")]
+Features = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,C", help="Columns to predict from; all others by default.", show_default=False),
+]
+Drop = Annotated[str | None, typer.Option(metavar="A,B,C", help="Columns to leave out.", show_default=False)]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Memory to use, such as 2GiB; half of what is free.", show_default=False),
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of a text file; else found out.", show_default=False)
+]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Of a text file; else found out.", show_default=False)
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON and nothing else.")]
@@ -93,7 +109,7 @@ def mercer(
 
 @app.command("demo", short_help="Fit a first model to bundled data.")
 def demo_command(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path("mercer-demo"),
+    out: Out = Path("mercer-demo"),
     quick: Annotated[bool, typer.Option("--quick", help="One kernel, not tuned: only alpha is chosen.")] = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -128,11 +144,8 @@ def fit_command(
             show_default=False,
         ),
     ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,C", help="Columns to predict from; all others by default.", show_default=False),
-    ] = None,
-    drop: Annotated[str | None, typer.Option(metavar="A,B,C", help="Columns to leave out.", show_default=False)] = None,
+    features: Features = None,
+    drop: Drop = None,
     weights: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of row weights; 2 counts as two rows.", show_default=False)
     ] = None,
@@ -168,7 +181,7 @@ def fit_command(
     cv: Annotated[
         int, typer.Option("--cv", min=0, metavar="N", help="Score the model on each of N folds, too; at least 2.")
     ] = 0,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path("mercer-model"),
+    out: Out = Path("mercer-model"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite the model in that folder.")] = False,
     encoding: Annotated[
         str | None,
@@ -183,10 +196,7 @@ def fit_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides which rows are held out.")] = 0,
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory to use, such as 2GiB; half of what is free.", show_default=False),
-    ] = None,
+    memory: Memory = None,
     solver: Annotated[
         str,
         typer.Option(
@@ -266,12 +276,8 @@ def predict_command(
         ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
-    encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a text file; else found out.", show_default=False)
-    ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="CHAR", help="Of a text file; else found out.", show_default=False)
-    ] = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
     keep: Annotated[
         str | None,
         typer.Option(metavar="A,B,C", help="Columns to copy beside the predictions.", show_default=False),
@@ -308,11 +314,8 @@ def forecast_command(
     target: Annotated[
         str | None, typer.Option(metavar="COL", help="Column to predict; y for an npz file.", show_default=False)
     ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,C", help="Columns to predict from; all others by default.", show_default=False),
-    ] = None,
-    drop: Annotated[str | None, typer.Option(metavar="A,B,C", help="Columns to leave out.", show_default=False)] = None,
+    features: Features = None,
+    drop: Drop = None,
     weights: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of row weights.", show_default=False)
     ] = None,
@@ -327,17 +330,10 @@ def forecast_command(
             metavar="NUMBER", help="Say how many rows would reach this RMSE, or Brier score.", show_default=False
         ),
     ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a text file; else found out.", show_default=False)
-    ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="CHAR", help="Of a text file; else found out.", show_default=False)
-    ] = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides which parts of the rows are fitted.")] = 0,
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory to use, such as 2GiB; half of what is free.", show_default=False),
-    ] = None,
+    memory: Memory = None,
     quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,

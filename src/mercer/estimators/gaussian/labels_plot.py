@@ -9,13 +9,11 @@ import numpy as np
 import torch
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError
 from mercer.data.given import Axes
 from mercer.estimators.dials import LABELS_SIDE
 from mercer.estimators.gaussian.labels_fit import LabelsFit
-from mercer.estimators.gaussian.learned import feature_names, relevances
+from mercer.estimators.gaussian.learned import relevance_plot
 from mercer.plots.classification import reliability
-from mercer.plots.gaussian_process import feature_relevance
 from mercer.plots.probabilities import probability_map
 
 
@@ -36,13 +34,7 @@ def labels_plot(
     if given is not None:
         X, y = given
         return reliability(np.asarray(y), np.asarray(probabilities(X)), classes, ax=ax)
-    relevance = relevances(fit)
-    if relevance is None:
-        raise InputError(
-            "plot() shows the relevance of each feature, which needs one length scale per feature; pass X and y "
-            "instead."
-        )
-    return feature_relevance(relevance, feature_names(fit), ax=ax)
+    return relevance_plot(fit, ax)
 
 
 def _map(fit: LabelsFit, shown: np.ndarray, labels: np.ndarray, ax: Axes | None) -> Any:

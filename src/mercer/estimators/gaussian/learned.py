@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from mercer.core.errors import InputError
+from mercer.data.given import Axes
 from mercer.estimators.dials import IRRELEVANT
 from mercer.estimators.gaussian.fit import ProcessFit
 from mercer.estimators.gaussian.labels_fit import LabelsFit
 from mercer.kernels.dials import MANY
+from mercer.plots import feature_relevance
 
 AnyFit = ProcessFit | LabelsFit
 
@@ -29,6 +34,17 @@ def feature_names(fit: AnyFit) -> list[str]:
     return (
         [f"feature {i}" for i in range(data.n_features or 0)] if data.X.names is None else list(map(str, data.X.names))
     )
+
+
+def relevance_plot(fit: AnyFit, ax: Axes | None) -> Any:
+    """The relevance of each feature as a picture."""
+    relevance = relevances(fit)
+    if relevance is None:
+        raise InputError(
+            "plot() shows the relevance of each feature, which needs one length scale per feature; pass X and y "
+            "instead."
+        )
+    return feature_relevance(relevance, feature_names(fit), ax=ax)
 
 
 def irrelevant(fit: AnyFit) -> list[str]:

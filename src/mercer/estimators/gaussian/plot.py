@@ -12,10 +12,10 @@ from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.data.given import Axes
 from mercer.estimators.gaussian.fit import ProcessFit
-from mercer.estimators.gaussian.learned import feature_names, relevances
+from mercer.estimators.gaussian.learned import relevance_plot
 from mercer.kernels.shown import kernel_text
 from mercer.plots import components_1d, predicted_against_actual, surface
-from mercer.plots.gaussian_process import feature_relevance, process_1d
+from mercer.plots.gaussian_process import process_1d
 from mercer.plots.places import grid_over, line_over
 from mercer.processes.components import terms_of
 from mercer.processes.joint import joint_samples
@@ -47,13 +47,7 @@ def process_plot(
     if given is not None:
         X, y = given
         return predicted_against_actual(np.asarray(y), np.asarray(predict(X)), title="Predictions", ax=ax)
-    relevance = relevances(fit)
-    if relevance is None:
-        raise InputError(
-            "plot() shows the relevance of each feature, which needs one length scale per feature; pass X and y "
-            "instead."
-        )
-    return feature_relevance(relevance, feature_names(fit), ax=ax)
+    return relevance_plot(fit, ax)
 
 
 def components_plot(fit: ProcessFit, axes: Sequence[Axes] | None = None) -> Any:
