@@ -1,4 +1,4 @@
-"""Lanczos' method with one vector at a time: the fewest products, for matrices in memory, which are quick at one column.
+"""Lanczos' method with one vector at a time: the fewest products, for matrices in memory, quick at one column.
 
 A block of columns takes four times as many products. It is for operators whose products cost the same with many.
 """
