@@ -1,14 +1,18 @@
 """Where most users are: processes and ridge regression on 30 to 1,000 rows of 5 features against scikit-learn.
 
 Learning without restarts on both sides, at an equal or better likelihood; the default of mercer follows restarts, too.
+Where BoTorch is installed, its processes on 10 to 100 rows of 2 and 6 features, which have priors on their parameters.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
+import torch
 from sklearn.gaussian_process import GaussianProcessRegressor as SklearnProcess
 from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
@@ -30,6 +34,10 @@ def run() -> Iterator[Row]:
         yield from _processes(n, target)
     for n, target in RIDGE.items():
         yield from _ridge(n, target)
+    if find_spec("botorch") is not None:
+        for d in (2, 6):
+            for n in (10, 30, 100):
+                yield from _botorch(n, d)
 
 
 def _data(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -68,6 +76,47 @@ def _processes(n: int, target: float) -> Iterator[Row]:
             lambda: theirs.predict(x, return_std=True),
             1 / 3,
         )
+
+
+def _botorch(n: int, d: int) -> Iterator[Row]:
+    rng = np.random.default_rng(n + d)
+    X = rng.random((n, d))
+    y = np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(n)
+    y = (y - y.mean()) / y.std(ddof=1)
+    expected = _likelihood(_fitted_by_botorch(X, y), y)
+    for words, options in (("no restarts", {"n_restarts": 0}), ("default restarts", {})):
+        model = GaussianProcessRegressor("gaussian", tune="ard", **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # parameters at their bounds
+            row = compare(
+                f"process, fit, n={n}, d={d}, {words}",
+                "BoTorch",
+                lambda: model.fit(X, y),  # noqa: B023
+                lambda: _fitted_by_botorch(X, y),
+                target=1.0 if words == "no restarts" else None,
+                rounds=2,
+                repeats=2,
+            )
+        less = expected - model.log_marginal_likelihood_
+        words = f", likelihood {less:.2f} LESS" if less > LIKELIHOOD else ""
+        yield Row(row.name + words, row.peer, row.ours, row.theirs, target=row.target)
+
+
+def _fitted_by_botorch(X: np.ndarray, y: np.ndarray) -> Any:
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    model = SingleTaskGP(torch.from_numpy(X), torch.from_numpy(y).unsqueeze(1), outcome_transform=None)
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model
+
+
+def _likelihood(model: Any, y: np.ndarray) -> float:
+    """The log marginal likelihood at what BoTorch found, without its priors."""
+    model.train()
+    with torch.no_grad():
+        return float(model.likelihood(model(model.train_inputs[0])).log_prob(torch.from_numpy(y)))
 
 
 def _ridge(n: int, target: float) -> Iterator[Row]:

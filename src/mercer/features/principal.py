@@ -170,7 +170,7 @@ def principal_subspace(
     if count is None and not fits:
         advice = "Give n_components: the largest eigenvalues need no stored matrix. Or use landmarks."
         require(ALL_MATRICES * 8 * n * n, budget, f"all eigenvectors of {n:,} rows", advice)
-    operator: Any = Stored(lazy.dense(), lazy.given) if fits else lazy
+    operator: Any = Stored(lazy.dense(), lazy.given, symmetric=True) if fits else lazy
     centred = Centred(operator) if center else operator
     scale = n * float(centred.means.abs().max()) if center else 0.0
     diagonal = torch.as_tensor(centred.diag())

@@ -39,8 +39,8 @@ def derivatives(program: Program) -> dict[int, Program]:
         square = _under_root(program.steps, step.args[0]) if step.op == "matern" and literal > 1.0 else None
         if square is not None:
             inner = builder.mul(g, builder.put("matern", args[0], value=literal - 1.0))
-            for arg, slope in _by_square(builder, place, square, literal):
-                give(arg, builder.mul(inner, slope))
+            for arg, factor in _by_square(builder, place, square, literal):
+                give(arg, builder.mul(inner, factor))
             continue
         for arg, slope in zip(args, operation(step.op).slopes(builder, place[i], args, literal), strict=True):
             if slope is not None:

@@ -33,6 +33,9 @@ class Operator(ABC):
     memory_budget: Any = None
     """Bytes, or text such as "2GiB", that it may allocate beside the data; None for half of what is free."""
 
+    in_memory: bool = False
+    """Whether the matrix is stored, so that a product is as quick as memory is read."""
+
     given: torch.dtype | None = None
     """The dtype that the entries came in, where they were rounded to it before; None for that of the operator."""
 

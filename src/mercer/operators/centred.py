@@ -56,6 +56,7 @@ class Centred(Operator):
         self.level, self.square = level, float(v.double().square().sum())
         self.shape, self.dtype, self.device = op.shape, op.dtype, op.device
         self.notes, self.like, self.memory_budget, self.given = op.notes, op.like, op.memory_budget, op.given
+        self.in_memory = op.in_memory
 
     @cached_property
     def lift(self) -> Lift:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from scipy.linalg.blas import dsymv
 from torch import Tensor
 
 from mercer.core.arrays import Points
@@ -14,18 +15,20 @@ from mercer.operators.base import Operator
 
 
 class Stored(Operator):
-    """The operator of a matrix that is there already.
+    """The operator of a matrix that is there already; of a `symmetric` one half is read for a product with one column.
 
     >>> Stored(torch.tensor([[1.0, 2.0], [2.0, 1.0]])) @ torch.ones(2)
     tensor([3., 3.])
     """
 
     notes = ("stored",)
+    in_memory = True
 
-    def __init__(self, matrix: Tensor, given: torch.dtype | None = None) -> None:
+    def __init__(self, matrix: Tensor, given: torch.dtype | None = None, *, symmetric: bool = False) -> None:
         if matrix.ndim != 2:
             raise InputError(f"Stored needs a matrix, got shape {tuple(matrix.shape)}.")
         self.matrix, self.like, self.given = matrix, Points(matrix), given
+        self.halved = symmetric and matrix.device.type == "cpu" and matrix.dtype == torch.float64
         self.shape, self.dtype, self.device = (matrix.shape[0], matrix.shape[1]), matrix.dtype, matrix.device
 
     @property
@@ -35,6 +38,9 @@ class Stored(Operator):
 
     def matmul(self, V: Tensor) -> Tensor:
         V = self._as_factor(V, "V", self.shape[1])
+        if self.halved and V.numel() == len(V):
+            product = dsymv(1.0, self.matrix.T.numpy(), V.reshape(-1).numpy(), lower=1)
+            return torch.from_numpy(product).reshape(V.shape)
         if V.device.type == "cpu" and V.ndim == 2 and 2 <= V.shape[1] <= costs().few_columns:
             return (V.T.contiguous() @ self.matrix.T).T
         return self.matrix @ V

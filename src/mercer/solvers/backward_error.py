@@ -50,9 +50,10 @@ class BackwardError:
         """The backward error, and |b - (M + shift I) x| / |b|, one for each column."""
         unit = powers_of_two(b)
         x, b = x / unit, b / unit
-        shift = shift.to(x) if isinstance(shift, Tensor) else shift
+        shift = shift.to(x) if isinstance(shift, Tensor) else float(shift)
+        size = abs(shift) if isinstance(shift, float) else shift.abs()
         residual, length = (self.probes @ (b - shift * x) - self.image @ x).norm(dim=0), b.norm(dim=0)
-        scale = (self.norm + abs(shift)) * column_norms(x) + length
+        scale = (self.norm + size) * column_norms(x) + length
         return _relative(residual, scale), _relative(residual, length)
 
 

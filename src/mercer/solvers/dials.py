@@ -526,6 +526,18 @@ BASIS_BLOCKS = 10
 EIGENPAIRS_ROUNDED = 4.0
 """Residuals have no more than so many times sqrt(n) rounding errors of the largest number."""
 
+FEW_VECTORS = 32
+"""Vectors up to which a matrix in memory is multiplied with one at a time."""
+
+MOST_STEPS = 300
+"""Products with one vector after which blocks take over."""
+
+CHECKED_STEPS, CHECKED_TOLERANCE = 8, 1e-2
+"""Steps at least, and the relative residual, that say how large the largest eigenvalue is that was not found."""
+
+COPIED = 1e-10
+"""Of the largest eigenvalue: what counts as equal, so that it does not matter which of two vectors is taken."""
+
 DENSE_ROWS = 400
 """Rows up to which all eigenpairs take no longer than some."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf, dtrtrs
 from torch import Tensor
 
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
@@ -36,6 +36,8 @@ class Factor:
 
     def half_solve(self, B: Tensor) -> Tensor:
         """L^-1 B."""
+        if few_rows(self.L) and on_host(B):
+            return torch.from_numpy(dtrtrs(self.L.numpy(), B.numpy(), lower=1)[0])
         result: Tensor = torch.linalg.solve_triangular(self.L, B, upper=False)
         return result
 

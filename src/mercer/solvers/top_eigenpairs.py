@@ -15,8 +15,18 @@ from mercer.core.memory import give_back, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import generator_from
 from mercer.solvers.decompose import eigh, eigh_in_place
-from mercer.solvers.dials import ALLOWED, BASIS_BLOCKS, DENSE_ROWS, DENSE_SHARE, EIGENPAIRS_ROUNDED, EXTRA
+from mercer.solvers.dials import (
+    ALLOWED,
+    BASIS_BLOCKS,
+    DENSE_ROWS,
+    DENSE_SHARE,
+    EIGENPAIRS_ROUNDED,
+    EXTRA,
+    FEW_VECTORS,
+    MOST_STEPS,
+)
 from mercer.solvers.eigensolvers import EIGENSOLVERS
+from mercer.solvers.one_vector import best_vectors
 from mercer.solvers.products import Products
 from mercer.solvers.system import System, dense_float64
 
@@ -53,7 +63,8 @@ def top_eigenpairs(
     .. math:: A v - \theta v, \qquad \theta = v^T A v,
 
     until every residual is at most `tol` times the largest eigenvalue. Without rounding this is the block Lanczos
-    method; the basis is orthogonalised in full and cut back to its best vectors from time to time. ``"dense"``
+    method; the basis is orthogonalised in full and cut back to its best vectors from time to time. Up to 32 vectors of
+    a matrix in memory are found with one column at a time. ``"dense"``
     decomposes the whole matrix. "auto" is dense for few rows or many vectors. `scale` is the size of what A was
     computed from, where that is larger than A: no residual needs to be below its rounding error.
 
@@ -76,7 +87,10 @@ def top_eigenpairs(
         solver = "dense" if n <= DENSE_ROWS or count * DENSE_SHARE > n else "krylov"
     if solver == "dense":
         return _dense(A, count, scale)
-    return _krylov(Products.of(A), count, tol, max_iter, scale, generator_from(seed), memory_budget)
+    generator, products = generator_from(seed), Products.of(A)
+    one_by_one = getattr(A, "in_memory", False) and products.device.type == "cpu" and count <= FEW_VECTORS
+    found = _one_by_one(products, count, tol, max_iter, scale, generator) if one_by_one else None
+    return found or _krylov(products, count, tol, max_iter, scale, generator, memory_budget)
 
 
 def _dense(A: System, count: int, scale: float) -> Eigenpairs:
@@ -106,6 +120,23 @@ def judged(solver: str, converged: bool, missed: float, largest: float, noise: f
         converged, told = False, f"eigenvalues may be off by {(missed + noise) / largest:.0e} of the largest: {ADVICE}"
         reason = "; ".join(filter(None, [reason, told]))
     return SolverReport(solver, converged, residual, reason=reason)
+
+
+def _one_by_one(
+    A: Products, count: int, tol: float, max_iter: int, scale: float, generator: torch.Generator
+) -> Eigenpairs | None:
+    started = time.perf_counter()
+    rounding = EIGENPAIRS_ROUNDED * A.n**0.5 * A.precision
+    most = min(A.n - 1, max_iter, MOST_STEPS)
+    found = best_vectors(A, count, max(tol, rounding), rounding * scale, most, generator)
+    if found is None:
+        return None
+    top = float(found.values[0])
+    _check_definite(found.least, top, A.n, A.precision, scale)
+    report = judged("krylov", True, float(found.residuals.max()), top, A.precision * scale, "Lanczos' method")
+    report = replace(report, iterations=found.steps, seconds=time.perf_counter() - started)
+    values, vectors = torch.from_numpy(found.values.copy()), torch.from_numpy(found.vectors).contiguous()
+    return Eigenpairs(values.clamp(min=0.0), vectors, report)
 
 
 def _krylov(

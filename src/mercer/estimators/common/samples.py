@@ -145,9 +145,9 @@ def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
     return as_points(array, names=getattr(estimator, "feature_names_in_", None), source=X)
 
 
-def _is_plain(X: Rows) -> bool:
-    """Whether X is an array as models use them, in which there is nothing to convert."""
-    return type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2 and X.size > 0
+def _is_plain(values: Any, least: int = 2) -> bool:
+    """Whether values are an array as models use them, in which there is nothing to convert."""
+    return type(values) is np.ndarray and values.dtype in PLAIN and least <= values.ndim <= 2 and values.size > 0
 
 
 def _in_our_words(estimator: BaseEstimator, X: Rows, error: Exception) -> InputError | InputTypeError:
@@ -230,21 +230,22 @@ def _numpy_targets(y: Targets) -> Tensor:
     _reject_gradients(y, "y")
     refuse_masked(y, "y")
     refuse_text(y)
-    plain = type(y) is np.ndarray and y.dtype in PLAIN and y.ndim > 0 and y.size > 0
+    if _is_plain(y, 1):
+        return _finite_targets(np.array(y, dtype=np.float64))
     try:
-        array = (
-            y.astype(np.float64, copy=False)
-            if plain
-            else check_array(
-                y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"
-            )
+        array = check_array(
+            y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"
         )
     except (ValueError, TypeError) as error:
         kind = InputTypeError if isinstance(error, TypeError) else InputError
         raise kind(f"y: {str(error).split(chr(10))[0]}") from None
+    return _finite_targets(np.array(array))
+
+
+def _finite_targets(array: np.ndarray) -> Tensor:
     if array.ndim > 2:
         raise InputError(f"y has shape {array.shape}; expected (n,) or (n, t).")
-    targets = torch.from_numpy(np.array(array))
+    targets = torch.from_numpy(array)
     check_finite(targets, "y")
     return targets
 

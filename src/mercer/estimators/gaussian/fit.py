@@ -68,7 +68,8 @@ class ProcessFit:
     @property
     def new_noise(self) -> float:
         """The variance of the noise of a new observation: that of all rows, or the mean where each has its own."""
-        return float(np.mean(self.noise))
+        noise = self.noise
+        return noise if isinstance(noise, float) else float(np.mean(noise))
 
     def values(self, rows: Points) -> Tensor:
         """What `predict` gives: the mean."""
