@@ -145,7 +145,7 @@ def test_equal_rows_and_a_constant_kernel_have_an_answer():
 def test_too_few_steps_are_reported_and_still_finite():
     X, y = scaled(load_iris)
     signs = torch.from_numpy(np.where(y == 1, 1.0, -1.0)).unsqueeze(1)
-    found = Dual(tol=1e-9, max_iter=2).solve(span_of(X, 2.0), Objective(Hinge(), signs, 0.001, None, True))
+    found = Dual(tol=1e-9, max_iter=2).solve(span_of(X, 2.0), Objective(Hinge(), signs, 1e-6, None, True))
     assert not found.converged
     assert "stopped after max_iter=2 " in found.reason
     assert bool(torch.isfinite(found.value).all())

@@ -39,6 +39,16 @@ class Around:
     mu: Tensor
     Q: Tensor
 
+    def further(self, objective: Objective, other: Around, share: float) -> Around:
+        """What lies ahead on the way from another function, after a share of it, if the objective is less there."""
+        theta, f = (own + share * (own - old) for own, old in ((self.theta, other.theta), (self.f, other.f)))
+        ahead = replace(self, theta=theta, f=f)
+        return ahead if ahead.value(objective) < self.value(objective) else self
+
+    def value(self, objective: Objective) -> float:
+        """The objective."""
+        return objective.loss_sum(self.f) + objective.alpha * float(self.theta[:-1].square().sum())
+
 
 @dataclass(frozen=True, eq=False)
 class Spectral:
@@ -190,7 +200,7 @@ def select_alpha_of_spectrum(
     span: Spectral, objectives: list[Objective], alphas: Tensor
 ) -> tuple[AlphaPath, list[Tensor]]:
     """Choose one alpha for all objectives by `loss_of_left_out`: every second one, falling until the error rises, then
-    those beside the best. Each fit begins where that of the next larger alpha ended.
+    those beside the best. Each fit begins on the line through two others in log alpha.
 
     Returns the path and theta of each objective at the chosen alpha.
     """
@@ -200,8 +210,12 @@ def select_alpha_of_spectrum(
     zero = [span.around(objective) for objective in objectives]
 
     def look(index: int) -> None:
-        starts = found[min(k for k in found if k > index)] if found else zero
         problems = [replace(objective, alpha=float(ascending[index])) for objective in objectives]
+        above = sorted(k for k in found if k > index)
+        starts = found[above[0]] if above else zero
+        for other in [index - 1] if index - 1 in found else above[1:2]:
+            share = (above[0] - index) / (other - above[0])
+            starts = [s.further(p, o, share) for s, p, o in zip(starts, problems, found[other], strict=True)]
         found[index] = [span.around(p, span.minimum(p, start)) for p, start in zip(problems, starts, strict=True)]
         pairs = zip(problems, found[index], strict=True)
         errors[index] = sum(loss_of_left_out(p, span.left_out(p, around)) for p, around in pairs)

@@ -73,14 +73,21 @@ CG_DIVERGED = 1e8
 FIRST, LAST, FASTER = 0.01, 1e-9, 0.4
 """The width of the first smoothing and the smallest, in units of the mean of k(x, x), and how fast it shrinks."""
 
-SLOPE, STEPS = 1e-3, 5
-"""The first answer has slopes up to this, in units of the targets, and takes at most this many steps per row."""
+SLOPE, FLATTER, STEPS = 1e-3, 0.25, 5
+"""The first answer has slopes up to this, in units of the targets, then this share of it as long as the gap is too
+large and there are no more than so many steps per row."""
+
+FEWEST_STEPS, SMALLEST_SLOPE = 1000, 1e-6
+"""It takes more where there are few rows, and slopes below this are rounding."""
 
 INNER = 1e-9
 """The residual of the smooth problems: a looser one keeps the rounds from converging."""
 
-WARM = 1e-4
-"""The least width of the first smoothing around an answer to begin with; it is wider where the gap is larger."""
+WIDTH = 0.3
+"""The first smoothing rounds a kink over so much, in units of the spread of the kinks, at most."""
+
+WARM = 0.01
+"""Of that the least width around an answer to begin with; it is wider where the gap is larger."""
 
 PATIENCE = 5
 """Rounds without a smaller duality gap that end the search."""
@@ -265,6 +272,9 @@ MANY_STEPS = 1 / 16
 
 MOST_NUMBERS = 2**27
 """Numbers in such factors, at most."""
+
+NEARLY_ALL = 0.9
+"""Of the rows: a product with a matrix in float32 that uses no more of them is added up in float64."""
 
 FULL_SPAN_PART_ROWS = 64
 """Rows of a Newton system that are gathered at a time."""

@@ -11,10 +11,23 @@ from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.losses import Loss, PiecewiseLinear
-from mercer.solvers.dials import FASTER, FIRST, INNER, LAST, PATIENCE, SLOPE, STEPS, WARM
+from mercer.solvers.dials import (
+    FASTER,
+    FEWEST_STEPS,
+    FIRST,
+    FLATTER,
+    INNER,
+    LAST,
+    PATIENCE,
+    SLOPE,
+    SMALLEST_SLOPE,
+    STEPS,
+    WARM,
+    WIDTH,
+)
 from mercer.solvers.newton import Minimum, Newton
 from mercer.solvers.objective import Objective, Span
-from mercer.solvers.smo import smo
+from mercer.solvers.smo import Pairs
 from mercer.solvers.system import check_count, check_tol
 
 
@@ -78,14 +91,17 @@ class Dual:
             raise InputError(f"The loss {objective.loss.name!r} is not piecewise linear: use Newton.")
         started = time.perf_counter()
         scale = float(span.mean_diag)
-        quick = self._first(span, objective)
-        if quick is not None:  # better than any other start
-            start = multipliers = quick
         smooth = Smoothed.of(objective, scale * FIRST, multipliers)
-        found: Minimum | None = None
-        if multipliers is not None and span.dual_variables(smooth.centre) is not None:
+        first = min(FIRST, WIDTH * smooth.spread / (scale * smooth.reach))
+        smooth = replace(smooth, delta=scale * first)
+        found = self._quick(span, objective, smooth)
+        if found is None and multipliers is not None and span.dual_variables(smooth.centre) is not None:
             found = self._begun(span, objective, smooth)
-            smooth = replace(smooth, delta=scale * min(FIRST, max(WARM, found.residual)))
+        if found is not None:
+            smooth = replace(
+                smooth.moved(found.dual, found.fitted),
+                delta=scale * min(first, max(WARM * first, found.residual)),
+            )
         best = found
         steps, ending = 0, ""
         stuck = 0
@@ -144,20 +160,28 @@ class Dual:
         )
         return self._judged(span, objective, smooth, begun)
 
-    def _first(self, span: Span, objective: Objective) -> Tensor | None:
-        """A quick first answer where the matrix is stored and the loss has one kink; None where there is none."""
+    def _quick(self, span: Span, objective: Objective, smooth: Smoothed) -> Minimum | None:
+        """A quick first answer where the matrix is stored and the loss has one kink, better than any other start.
+
+        Steps go on with smaller slopes until the gap is small enough or there are too many of them.
+        """
         matrix = getattr(span, "matrix", None)
-        smooth = Smoothed.of(objective, 1.0, None)
         if matrix is None or matrix.is_cuda or smooth.kinks.shape[0] != 1:
             return None
-        kinks, low, high = smooth.kinks[0], smooth.low[0], smooth.high[0]
-        spread = float((kinks - kinks.mean()).abs().mean()) or 1.0
-        options = {"balanced": objective.intercept, "tol": SLOPE * spread, "max_iter": max(1000, STEPS * span.n)}
-        columns = [
-            smo(matrix, kinks[:, k], low[:, k], high[:, k], **options)[0]  # type: ignore[arg-type]
-            for k in range(kinks.shape[1])
+        searches = [
+            Pairs(matrix, kink, low, high, balanced=objective.intercept)
+            for kink, low, high in zip(smooth.kinks[0].T, smooth.low[0].T, smooth.high[0].T, strict=True)
         ]
-        return torch.stack(columns, dim=1)
+        slope, least = SLOPE * smooth.spread, SMALLEST_SLOPE * smooth.spread
+        most = max(FEWEST_STEPS, STEPS * span.n)
+        while True:
+            for search in searches:
+                search.go_on(slope, most)
+            centre = torch.stack([search.c for search in searches], dim=1)
+            found = self._begun(span, objective, replace(smooth, centre=centre))
+            if found.residual <= self.tol or max(search.steps for search in searches) >= most or slope <= least:
+                return found
+            slope *= FLATTER
 
     def _judged(self, span: Span, objective: Objective, smooth: Smoothed, step: Minimum) -> Minimum:
         """The answer from the dual variables that a round has found, with its duality gap."""
@@ -214,6 +238,16 @@ class Smoothed(Loss):
         centre = torch.zeros_like(y) if centre is None else centre.clamp(bounds[-1], bounds[0])
         weight = torch.where(weight > 0, weight, 1.0)  # rows without weight have empty intervals
         return cls(loss.kinks(y), bounds[1:], bounds[:-1], shift, delta, centre, weight)
+
+    @property
+    def spread(self) -> float:
+        """The mean distance of the kinks from their mean."""
+        return float((self.kinks - self.kinks.mean()).abs().mean()) or 1.0
+
+    @property
+    def reach(self) -> float:
+        """The mean length of the intervals of the dual variables."""
+        return float((self.high[0] - self.low[-1]).mean())
 
     def multipliers(self, f: Tensor) -> Tensor:
         """The dual variables c(f)."""

@@ -23,6 +23,7 @@ from mercer.solvers.dials import (
     JOINT_MATRICES,
     MANY_STEPS,
     MOST_NUMBERS,
+    NEARLY_ALL,
     ROUGH,
 )
 from mercer.solvers.excess import excess_of_rows
@@ -82,7 +83,14 @@ class FullSpan:
         return f"{self.inner_steps} products in conjugate gradients with a preconditioner of rank {rank}"
 
     def values(self, c: Tensor) -> Tensor:
-        return self.products.matmul(c)
+        """K c; sums over few rows of a stored matrix are in float64, whatever the precision of its entries."""
+        used = c.any(1).nonzero().squeeze(1)
+        if self.matrix is None or len(used) > NEARLY_ALL * self.n:
+            return self.products.matmul(c)
+        found = torch.zeros_like(c)
+        for some in used.split(FULL_SPAN_PART_ROWS):
+            found += self.matrix[some].to(c.dtype).mT @ c[some]
+        return found
 
     predictions = values
 
@@ -105,7 +113,7 @@ class FullSpan:
     def from_dual(self, dual: Tensor, c: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Coefficients and values of the function of dual variables: these are the coefficients."""
         change = dual - c
-        return dual, values + self._image(change) if bool(change.any()) else values
+        return dual, values + self.values(change) if bool(change.any()) else values
 
     def dual_square(self, dual: Tensor, values: Tensor) -> float:
         """The squared norm of that function."""
@@ -165,12 +173,12 @@ class FullSpan:
             sums, wanted = root.apply(upwards).sum(0), (c + base + root.apply(v)).sum(0)
             unit = min(1.0, 1.0 / self.mean_diag)
             if float(sums.max()) <= 1e-14 * max(unit, float(wanted.abs().max())):  # nothing has curvature
-                b = objective.best_intercept(f + self._image(base))
+                b = objective.best_intercept(f + self.values(base))
             else:
                 b = torch.where(sums > 0, wanted / torch.where(sums > 0, sums, 1.0), 0.0)
             v = v - b * upwards
         d = base + root.apply(v)
-        return Step(d, self._image(d) + b, b, exact=self.inner_steps == before)
+        return Step(d, self.values(d) + b, b, exact=self.inner_steps == before)
 
     def _shallow(self, base: Tensor, root: Root, shift: float) -> tuple[Tensor, Tensor]:
         r"""r without the rows whose coefficients would cancel against it, and what S v then solves for on top.
@@ -205,7 +213,7 @@ class FullSpan:
             joint = JointInverse.of(self.matrix.to(torch.float64) / shift, torch.softmax(at, 1) * objective.w)
         except (NotPositiveDefiniteError, NotFiniteError):
             return None
-        lift = joint.reduce(self._image(-base).T.unsqueeze(2)).squeeze(2).T
+        lift = joint.reduce(self.values(-base).T.unsqueeze(2)).squeeze(2).T
         b = at.new_zeros(at.shape[1])
         if objective.intercept:
             units = torch.eye(len(b)).to(at).unsqueeze(1).expand(len(b), self.n, len(b))
@@ -214,7 +222,7 @@ class FullSpan:
             b = pinv(upwards.sum(1), "A Newton system", rtol=1e-10) @ wanted
             lift = lift - (upwards @ b).T
         d = base + lift / shift
-        moved = self._image(d) + b
+        moved = self.values(d) + b
         missed = base - d - joint.weigh(moved.T.unsqueeze(2) / shift).squeeze(2).T
         accurate = float(missed.norm()) <= ROUGH * float(base.norm())
         return Step(d, moved, b, exact=True) if accurate else None
@@ -222,10 +230,10 @@ class FullSpan:
     def _moved(self, base: Tensor, root: Root) -> Tensor:
         """K base, at least in the rows that have curvature: those that a step needs."""
         if self.matrix is None or not isinstance(root, DiagonalRoot):
-            return self._image(base)
+            return self.values(base)
         rows, used = root.s.any(1), base.any(1)
         if 4 * int(rows.sum()) > self.n or 4 * int(used.sum()) > self.n:
-            return self._image(base)
+            return self.values(base)
         moved = torch.zeros_like(base)
         moved[rows] = self.corner(rows, used) @ base[used]
         return moved
@@ -236,14 +244,6 @@ class FullSpan:
         rows = rows.nonzero().squeeze(1) if rows.dtype == torch.bool else rows
         columns = columns.nonzero().squeeze(1) if columns.dtype == torch.bool else columns
         return self.matrix[rows.unsqueeze(1), columns].to(torch.float64)
-
-    def _image(self, lift: Tensor) -> Tensor:
-        """K times a vector, of which few entries may differ from zero."""
-        used = lift.any(1)
-        count = int(used.sum())
-        if self.matrix is None or 4 * count > self.n or self.matrix.dtype != torch.float64:
-            return self.values(lift)
-        return self.matrix[used].mT @ lift[used]
 
     def _solve(self, root: Root, columns: list[Tensor], shift: float, tol: float) -> list[Tensor]:
         """(S^T K S + shift)^-1 of each right-hand side (n, t)."""
