@@ -132,6 +132,7 @@ def result(task: Task) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         X, y, X_test, y_test = split_of(name, number, rows)
+        line["rows"] = len(y)
         predicted, more = MODELS[model](X, y, X_test)
         unit = float(np.std(y_test)) or 1.0
         line |= {"error": float(np.sqrt(np.mean((predicted - y_test) ** 2))) / unit} | more

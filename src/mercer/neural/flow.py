@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from mercer.core.values import as_values
 from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.neural.dials import NULL
 from mercer.solvers.decompose import eigh
-from mercer.solvers.flow import checked_time, left_over, power_of, reached
+from mercer.solvers.flow import checked_time, left_over, power_of, reached, telling_rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +31,16 @@ class GradientFlow:
     ----------
     eigenvalues : Tensor
         Of H at the training rows, ascending.
+    table : list of dict
+        Times from where nothing is learned up to where all that can be is, with the `loss` |f_t - y|^2 / n, a mean over
+        targets, and the number of `modes` of which at most 1 / e is left.
     """
 
     kernel: Kernel
-    X: Any
-    eigenvalues: Tensor
-    vectors: Tensor
-    gaps: Tensor
+    X: Any = field(repr=False)
+    eigenvalues: Tensor = field(repr=False)
+    vectors: Tensor = field(repr=False)
+    gaps: Tensor = field(repr=False)
     start: Any = None
     space: str = "function"
 
@@ -53,6 +56,27 @@ class GradientFlow:
         """|f_t - y|^2 / n at the training rows, for each target."""
         left = left_over(self.eigenvalues, self._rate(t), self._cutoff, power_of(self.space))
         return (left.unsqueeze(1) * (self.vectors.T @ self.gaps)).square().sum(0) / len(self.gaps)
+
+    @property
+    def table(self) -> list[dict[str, float]]:
+        largest, power = float(self.eigenvalues[-1]), power_of(self.space)
+        rates = telling_rates(self.eigenvalues, largest, power).tolist() if largest > 0 else [1.0]
+        times = [0.5 * len(self.gaps) * rate for rate in rates]
+        trained = [int((self.eigenvalues**power >= 1.0 / rate).sum()) for rate in rates]
+        losses = [float(self.residual(t).mean()) for t in times]
+        return [{"time": t, "loss": R, "modes": k} for t, R, k in zip(times, losses, trained, strict=True)]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The loss and the share of the modes that are trained, by time."""
+        from mercer.plots.canvas import axes_for, legend, name_axes
+
+        ax, table, start = axes_for(ax), self.table, float(self.residual(0.0).mean())
+        times = [row["time"] for row in table]
+        ax.semilogx(times, [row["loss"] / (start or 1.0) for row in table], label="loss, of that at the start")
+        ax.semilogx(times, [row["modes"] / len(self.gaps) for row in table], label="modes trained")
+        name_axes(ax, "Time", "Share", f"Gradient flow, {self.kernel}")
+        legend(ax, loc="best")
+        return ax
 
     def _rate(self, t: float) -> float:
         return 2.0 * checked_time(t) / len(self.gaps)

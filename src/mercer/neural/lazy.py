@@ -105,9 +105,12 @@ class LazyTraining:
         from mercer.plots.canvas import axes_for, legend, name_axes
 
         ax = axes_for(ax)
+        widths = [run.width for run in self.runs]
         for name, slope in self.slopes.items():
             label = f"{name.replace('_', ' ')} (slope {slope:.2f})"
-            ax.loglog([run.width for run in self.runs], [getattr(run, name) for run in self.runs], "o-", label=label)
+            ax.loglog(widths, [getattr(run, name) for run in self.runs], "o-", label=label)
+        ax.set_xticks(widths, [str(width) for width in widths])
+        ax.set_xticks([], minor=True)
         name_axes(ax, "Width", "", f"{self.scaling} scaling, time {self.time:g}")
         legend(ax, loc="best")
         return ax

@@ -72,6 +72,13 @@ def left_over(eigenvalues: Tensor, rate: Tensor | float, cutoff: float, power: i
     return torch.where(trained, torch.exp(-_powered(rate, torch.where(trained, eigenvalues, 1.0), power)), 1.0)
 
 
+def telling_rates(eigenvalues: Tensor, largest: float, power: int) -> Tensor:
+    """Rates from where nothing is learned up to where all that can be is, for a largest eigenvalue > 0."""
+    kept = eigenvalues[eigenvalues > FLOW_SMALLEST ** (1.0 / power) * largest]
+    first, last = FLOW_FIRST / largest**power, FLOW_LAST / float(kept.min()) ** power
+    return torch.logspace(math.log10(first), math.log10(last), FLOW_TIMES, dtype=torch.float64).to(eigenvalues)
+
+
 def _powered(rate: Tensor | float, eigenvalues: Tensor, power: int) -> Tensor:
     for _ in range(power):
         rate = rate * eigenvalues
@@ -159,13 +166,9 @@ class Flowing:
 
     def times(self) -> Tensor:
         """Times from where nothing is learned up to where all that can be is."""
-        largest, values = self.spectrum.largest, self.spectrum.values
-        if not largest > 0:
-            return values.new_ones(1)
-        kept = values[values > FLOW_SMALLEST ** (1.0 / self.power) * largest]
-        first, last = FLOW_FIRST / largest**self.power, FLOW_LAST / float(kept.min()) ** self.power
-        rates = torch.logspace(math.log10(first), math.log10(last), FLOW_TIMES, dtype=torch.float64)
-        return (rates * self.weight / 2.0).to(values)
+        if not self.spectrum.largest > 0:
+            return self.spectrum.values.new_ones(1)
+        return telling_rates(self.spectrum.values, self.spectrum.largest, self.power) * (self.weight / 2.0)
 
     def gcv(self, times: Tensor) -> Tensor:
         r"""The error of generalised cross-validation at each time, (T, k),
