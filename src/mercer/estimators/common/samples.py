@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite, refuse_masked, refuse_tensor
+from mercer.core.arrays import Points, as_points, check_finite, refuse_lazy, refuse_masked, refuse_tensor
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.engines import Engine, sample_with
 from mercer.data.given import Rows, Targets, Weights
@@ -128,6 +128,7 @@ def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
         return _named_rows(estimator, X, reset=reset)
     refuse_path(estimator, X)
     refuse_masked(X, "X")
+    refuse_lazy(X, "X")
     try:
         with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
             array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
