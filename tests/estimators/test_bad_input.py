@@ -4,12 +4,14 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 import torch
 from sklearn.base import clone
 
 from mercer import (
+    GaussianProcessClassifier,
     GaussianProcessRegressor,
     KernelClassifier,
     KernelPCA,
@@ -17,8 +19,9 @@ from mercer import (
     KernelRidge,
     RFMRegressor,
     load,
+    tabular,
 )
-from mercer.core.errors import InputError, MemoryBudgetError, ModelFileError, NotPositiveDefiniteError
+from mercer.core.errors import InputError, InputTypeError, MemoryBudgetError, ModelFileError, NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Matern
 from mercer.rows import ArrayRows
 
@@ -303,3 +306,67 @@ def test_the_only_row_cannot_be_left_out_beside_an_intercept():
     assert "1 rows" in str(model.report())
     plain = KernelRidge(Gaussian(1.0), alpha=1.0, fit_intercept=False).fit(X[:1], y[:1])
     np.testing.assert_array_equal(plain.loo_predictions_, [0.0])
+
+
+TENSORS = {
+    "meta": torch.empty(12, 3, device="meta"),
+    "quantized": torch.quantize_per_tensor(torch.ones(12, 3), 0.1, 0, torch.qint8),
+    "sparse": torch.eye(12).to_sparse(),
+    "bfloat16": torch.ones(12, 3, dtype=torch.bfloat16),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*quant")
+@pytest.mark.parametrize("kind", TENSORS)
+@pytest.mark.parametrize("model", [KernelRidge(), KernelClassifier(), tabular(KernelRidge())], ids=repr)
+def test_tensors_without_plain_numbers_are_errors_of_ours(kind, model):
+    tensor, labels = TENSORS[kind], np.arange(12) % 2
+    with pytest.raises(InputTypeError, match=r"X (is a|has dtype)"):
+        clone(model).fit(tensor, labels)
+    fitted = clone(model).fit(X, labels)
+    with pytest.raises(InputTypeError, match=r"X (is a|has dtype)"):
+        fitted.predict(tensor)
+    if kind != "bfloat16":
+        with pytest.raises(InputTypeError, match="y is a"):
+            clone(model).fit(X, tensor[:, 0] if kind == "meta" else tensor)
+        with pytest.raises(InputTypeError, match="sample_weight is a"):
+            clone(model).fit(X, labels, sample_weight=tensor)
+
+
+def test_a_table_that_is_not_computed_is_refused_without_a_foreign_warning():
+    lazy = pl.DataFrame({"a": y}).lazy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (KernelRidge(), tabular(KernelRidge())):
+            with pytest.raises(InputTypeError, match=r"X\.collect\(\)"):
+                model.fit(lazy, y)
+
+
+@pytest.mark.parametrize("model", [KernelRidge(), KernelClassifier(), tabular(KernelRidge())], ids=repr)
+def test_weights_whose_sum_is_no_number_are_refused(model):
+    with pytest.raises(InputError, match="whose sum overflows"):
+        clone(model).fit(X, np.arange(12) % 2, sample_weight=np.full(12, 1e308))
+
+
+def test_weights_that_vanish_beside_those_of_classes_are_refused():
+    model = KernelClassifier(class_weight={0: 1e-9, 1: 1e-9})
+    with pytest.raises(InputError, match="too small"):
+        model.fit(X, np.arange(12) % 2, sample_weight=np.full(12, 5e-324))
+
+
+def test_counts_beyond_any_memory_are_refused():
+    model = GaussianProcessRegressor(tune=False).fit(X, y)
+    for draw in (lambda: model.sample_y(X, 10**30), lambda: model.sample_functions(10**30)):
+        with pytest.raises(MemoryBudgetError):
+            draw()
+
+
+def test_probabilities_of_a_process_take_rows_that_require_gradients():
+    model = GaussianProcessClassifier(max_iter=3).fit(X, y > 0)
+    found = model.predict_proba(torch.tensor(X, requires_grad=True))
+    np.testing.assert_allclose(found.detach(), model.predict_proba(X))
+
+
+def test_joint_samples_have_no_gradient_and_say_so():
+    with pytest.raises(InputTypeError, match="no gradient"):
+        GaussianProcessRegressor(tune=False).fit(X, y).sample_y(torch.tensor(X, requires_grad=True))

@@ -166,3 +166,8 @@ def test_points_take_rows_by_slice_and_by_index():
     assert objects.take(slice(1, None)).values == ["b", "c"]
     assert objects.take(torch.tensor([2, 0])).values == ["c", "a"]
     assert as_points(table) is table
+
+
+def test_no_rows_give_an_empty_matrix():
+    for x, z in ((X, Z[:0]), (X[:0], Z), (X[:0], Z[:0])):
+        assert Gaussian()(x, z).shape == (len(x), len(z))

@@ -14,9 +14,11 @@ from mercer.theory import (
     PowerLaw,
     RidgePath,
     SpectralForecast,
+    equivalents_accuracy,
     forecasters,
     learning_curve,
     samples_needed,
+    taylor_coefficients,
 )
 from mercer.theory.power_law import predictions
 
@@ -289,3 +291,23 @@ def test_a_fit_without_all_rows_says_what_it_needs():
         KernelRidge(Laplace(), solver="nystrom", n_landmarks=10).fit(X, y).learning_curve()
     with pytest.raises(InputError, match="without X and y"):
         KernelRidge(Laplace()).fit(X, y).learning_curve(X=X, y=y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_too_large_for_a_forecast_are_errors_of_ours():
+    X, y = wave(80, 0)
+    K = Gaussian(0.5)(X)
+    for targets in (1e200 * y, 1e-200 * y):
+        with pytest.raises(InputError, match="rescale"):
+            learning_curve(K, targets)
+    with pytest.raises(InputError, match="overflow"):
+        learning_curve(1e200 * K, y)
+    for factors in (1e308, 10**30):
+        with pytest.raises(InputError, match="factors"):
+            learning_curve(K, y, factors)
+    (made,) = forecasters(K, [y])
+    assert samples_needed(made, 1e308).rows == 80
+    with pytest.raises(InputError, match="bias and variance"):
+        equivalents_accuracy([1.0, 0.5], [0.0, 0.0], 5)
+    with pytest.raises(InputError, match="overflows"):
+        taylor_coefficients(Gaussian(1.0), 4, radius=1e308)

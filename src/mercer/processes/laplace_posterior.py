@@ -108,10 +108,8 @@ class LaplacePosterior:
         mean, covariance = self.latent(X)
         if self.n_classes > 2:
             return mean_softmax(mean, covariance)
-        found = mean.new_empty(len(mean), 2)
-        for p, m, variance in zip(*(values.split(AVERAGED_ROWS) for values in (found, mean, covariance)), strict=True):
-            p[:, :1], p[:, 1:] = mean_sigmoid(-m, variance[:, 0]), mean_sigmoid(m, variance[:, 0])
-        return found
+        parts = zip(mean.split(AVERAGED_ROWS), covariance[:, 0].split(AVERAGED_ROWS), strict=True)
+        return torch.cat([torch.cat([mean_sigmoid(-m, v), mean_sigmoid(m, v)], dim=1) for m, v in parts])
 
     def _tiles(self, X: Points) -> Iterator[Points]:
         """X in parts for which k(X, D) and what is made of it fit the budget, beside the matrices of the mode."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, check_finite, refuse_masked, refuse_tensor
+from mercer.core.arrays import Points, as_points, check_finite, refuse_lazy, refuse_masked, refuse_tensor
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.engines import Engine, sample_with
 from mercer.data.given import Rows, Targets, Weights
@@ -131,6 +131,7 @@ def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
         return _named_rows(estimator, X, reset=reset)
     refuse_path(estimator, X)
     refuse_masked(X, "X")
+    refuse_lazy(X, "X")
     try:
         if _is_plain(X) and not hasattr(estimator, "feature_names_in_"):
             _check_n_features(estimator, X, reset=reset)
