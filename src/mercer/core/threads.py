@@ -7,7 +7,6 @@ no more cores than one job; in them torch has one thread, so that a job within a
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -148,15 +147,13 @@ GRAIN = 2**15
 """Numbers up to which torch works on one core; what it wakes for more spins on another one for ten milliseconds."""
 
 
-def on_one_core(work: Callable[[], R], numbers: float = math.inf) -> R:
+def on_one_core(work: Callable[[], R]) -> R:
     """The result of some small steps, none of which wakes other threads: these would go on waiting on their cores.
-
-    It runs where it is if operations are on so few `numbers` that torch wakes none.
 
     >>> on_one_core(torch.get_num_threads)
     1
     """
-    if numbers <= GRAIN or torch.get_num_threads() == 1 or _within():
+    if torch.get_num_threads() == 1 or _within():
         return work()
     _pool.grow(1)
     answer: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()

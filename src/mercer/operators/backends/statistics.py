@@ -15,8 +15,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
-from mercer.core.threads import on_one_core, side_by_side
+from mercer.core.arrays import Points, quiet_pieces
+from mercer.core.threads import side_by_side
 from mercer.formula.plans import Plan
 from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.dials import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM
@@ -202,15 +202,13 @@ class SquaredDistance(TileInput):
     ) -> None:
         super().__init__(statistic, dtype)
         samples = (x,) if x is z else (x, z)
-        parts = [self.rows(sample, _spread(sample)) for sample in samples]
-        numbers = sum(part.numel() for part in parts) if parts[0].device.type == "cpu" else 0
-        some = on_one_core(lambda: torch.cat(parts), numbers)
-        centre = on_one_core(lambda: self._mean(some), numbers)
-        self.centre = centre.to(some.dtype)
+        some = [part for sample in samples for part in quiet_pieces(self.rows(sample, _spread(sample)))]
+        centre = self._mean(some)
+        self.centre = centre.to(some[0].dtype)
         self.scale = math.sqrt(abs(factor)) / as_scale(statistic.length_scale, centre.unsqueeze(0))
         self.sign = math.copysign(1.0, factor)
         self.nonnegative = nonnegative
-        self.n_columns = some.shape[1]
+        self.n_columns = some[0].shape[1]
         self.width = self.n_columns + 2
         largest = max(self._radius(sample) for sample in samples)
         if not largest <= MEND_RADIUS * abs(factor):  # a row far out must not move the centre of the others
@@ -223,7 +221,7 @@ class SquaredDistance(TileInput):
         if dtype == torch.float32 and (radius > FOLD_RADIUS or not self.scale_fits):
             self.dtype = torch.float64
             self.note = f"float64 product: R2 = {radius:.4g} > {FOLD_RADIUS:g}"
-        self.quick = quick(self.dtype, some.device, self.width, len(x.values) * len(z.values))
+        self.quick = quick(self.dtype, centre.device, self.width, len(x.values) * len(z.values))
         self.exact = (exact and nonnegative) or radius > MEND_RADIUS
         self.rooted, self.far = rooted, min(largest, FOLD_RADIUS * abs(factor))
         self.near = NEAR[self.dtype] * largest
@@ -254,11 +252,12 @@ class SquaredDistance(TileInput):
         self.set_same(tile, same)
         return tile if tile.dtype == out.dtype else out.copy_(tile)
 
-    def _mean(self, rows: Tensor) -> Tensor:
-        return rows.mean(0, dtype=torch.float64) if len(rows) else rows.sum(0, dtype=torch.float64)
+    def _mean(self, parts: list[Tensor]) -> Tensor:
+        total = torch.stack([part.sum(0, dtype=torch.float64) for part in parts]).sum(0)
+        return total / max(1, sum(len(part) for part in parts))
 
-    def _median(self, rows: Tensor) -> Tensor:
-        return rows.median(0).values
+    def _median(self, parts: list[Tensor]) -> Tensor:
+        return torch.cat(parts).median(0).values
 
     def _mend(self, left: Tensor, right: Tensor, tile: Tensor, same: Places | None) -> None:
         """Take the pairs that nearly coincide again from differences; they are looked for row by row."""
@@ -332,11 +331,11 @@ class SquaredSum(SquaredDistance):
         operand[:, : self.n_columns].neg_()
         return operand
 
-    def _mean(self, rows: Tensor) -> Tensor:
-        return rows.new_zeros(rows.shape[1], dtype=torch.float64)
+    def _mean(self, parts: list[Tensor]) -> Tensor:
+        return parts[0].new_zeros(parts[0].shape[1], dtype=torch.float64)
 
-    def _median(self, rows: Tensor) -> Tensor:
-        return rows.new_zeros(rows.shape[1])
+    def _median(self, parts: list[Tensor]) -> Tensor:
+        return parts[0].new_zeros(parts[0].shape[1])
 
 
 class LineDistance(TileInput):

@@ -9,26 +9,36 @@ from mercer.operators.dials import FEW_COLUMNS, TILES_AT_ONCE
 
 
 class Sum:
-    """A sum of products of tiles with some rows of V, added to `total`, in float64 or the dtype of the tiles."""
+    """A sum of products of tiles with some rows of V in `total`, in float64 or the dtype of the tiles.
 
-    def __init__(self, total: Tensor, dtype: torch.dtype, at_once: int = TILES_AT_ONCE) -> None:
-        self.total, self.at_once, self.count = total, at_once, 0
-        self.part = total if total.dtype == dtype else torch.zeros_like(total, dtype=dtype)
+    `empty` where the total may hold anything yet: what comes first is written there, not added.
+    """
+
+    def __init__(self, total: Tensor, dtype: torch.dtype, at_once: int = TILES_AT_ONCE, *, empty: bool = True) -> None:
+        self.total, self.at_once, self.empty, self.count = total, at_once, empty, 0
+        self.part = total if total.dtype == dtype else torch.empty_like(total, dtype=dtype)
 
     def add(self, tile: Tensor, V: Tensor, place: slice | None = None) -> None:
         """Add ``tile @ V``, to the rows at `place`."""
+        nothing = self.count == 0 and (self.empty or self.part is not self.total)
         part = self.part if place is None else self.part[place]
-        part.addmv_(tile, V) if V.ndim == 1 else part.addmm_(tile, V)
+        if nothing and len(part) == len(self.part):
+            torch.matmul(tile, V, out=part)
+        else:
+            if nothing:
+                self.part.zero_()
+            part.addmv_(tile, V) if V.ndim == 1 else part.addmm_(tile, V)
         self.count += 1
         if self.count == self.at_once:
             self.finish()
 
     def finish(self) -> None:
         """Add what is missing to the total."""
-        if self.part is not self.total and self.count:
-            self.total += self.part
-            self.part.zero_()
-        self.count = 0
+        if self.count == 0 and self.empty:
+            self.total.zero_()
+        elif self.count and self.part is not self.total:
+            self.total.copy_(self.part) if self.empty else self.total.add_(self.part)
+        self.count, self.empty = 0, False
 
 
 def empty_by_columns(V: Tensor, n: int, dtype: torch.dtype, copies: int = 1) -> Tensor:

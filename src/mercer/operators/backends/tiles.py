@@ -240,7 +240,7 @@ class Tiles(ABC):
         parts = list(slices(0, self.shape[1], layout.columns))
         wide = torch.float64 if len(parts) > TILES_AT_ONCE else self.dtype
         ready = wide == self.dtype and not few_columns(V)
-        total = out.zero_() if ready else empty_by_columns(V, len(out), wide)[0].zero_()
+        total = out if ready else empty_by_columns(V, len(out), wide)[0]
         products = Sum(total, self.dtype)
         for columns in parts:
             products.add(strip(columns), V[columns])
@@ -261,12 +261,14 @@ class Tiles(ABC):
 
             def part(square: Square) -> None:
                 i, j = square.rows, square.columns
-                sums[square.j][i].zero_(), sums[square.i][j].zero_()
+                apart = square.i != square.j
+                if not apart:
+                    sums[square.i][i].zero_()
                 strips = -(-(j.stop - j.start) // layout.columns) * TILES_AT_ONCE
-                below = Sum(sums[square.i][j], self.dtype, at_once=strips)
+                below = Sum(sums[square.i][j], self.dtype, at_once=strips, empty=apart)
                 for rows in slices(i.start, i.stop, layout.rows):
                     strip = strip_of(rows)
-                    beside = Sum(sums[square.j][rows], self.dtype)
+                    beside = Sum(sums[square.j][rows], self.dtype, empty=apart)
                     for columns in slices(max(rows.start, j.start), j.stop, layout.columns):
                         tile = strip(columns)
                         beside.add(tile, V[columns])
