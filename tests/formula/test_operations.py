@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mercer.core.arrays import as_points
 from mercer.core.errors import NotTraceable
-from mercer.formula.derivatives import derivatives
+from mercer.formula.derivatives import by_input, derivatives
 from mercer.formula.evaluate import evaluate
 from mercer.formula.operations import OPERATIONS
 from mercer.formula.symbols import Program, Statistic, Step
@@ -115,6 +115,34 @@ def test_first_and_second_derivatives_in_the_statistic_are_those_of_autograd(ker
         )
         found = torch.zeros_like(VALUES) if curvature is None else at(curvature, program, points)
         torch.testing.assert_close(found, second, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [1.5, 2.5, 3.5, 4.2])
+def test_slopes_of_matern_kernels_are_known_where_points_coincide(nu: float) -> None:
+    program = Matern(nu).program(as_points([[0.0, 0.0]]))
+    slope = by_input(program, 0)
+    assert slope is not None
+    zero = torch.zeros(1, dtype=torch.float64)
+    torch.testing.assert_close(evaluate(slope, [zero]), zero - nu / (2 * (nu - 1)), rtol=1e-12, atol=0.0)
+    curvature = by_input(slope, 0)
+    if nu > 2:
+        assert curvature is not None
+        expected = zero + nu**2 / (4 * (nu - 1) * (nu - 2))
+        torch.testing.assert_close(evaluate(curvature, [zero]), expected, rtol=1e-12, atol=0.0)
+
+
+def test_a_slope_by_the_constant_beside_a_root_is_that_of_differences() -> None:
+    program = Matern(2.5, 0.9).program(as_points([[0.0, 0.0]]))
+    place = next(i for i, step in enumerate(program.steps) if step.op == "constant")
+    c, h = float(program.steps[place].value or 0.0), 1e-5
+
+    def value(constant: float) -> Tensor:
+        steps = list(program.steps)
+        steps[place] = Step("constant", (), constant)
+        return evaluate(Program(program.inputs, tuple(steps), program.exact), [VALUES])
+
+    found = evaluate(derivatives(program)[place], [VALUES])
+    torch.testing.assert_close(found, (value(c + h) - value(c - h)) / (2 * h), rtol=1e-6, atol=1e-8)
 
 
 def at(derived: Program, program: Program, points: list[Tensor]) -> Tensor:

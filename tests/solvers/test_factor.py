@@ -12,6 +12,7 @@ import mercer
 from mercer.core.errors import InputError, NotFiniteError, NotPositiveDefiniteError
 from mercer.kernels import Gaussian
 from mercer.solvers.decompose import eigh, eigh_in_place, eigvalsh, pinv, solve
+from mercer.solvers.dials import FEW_ROWS
 from mercer.solvers.factor import cholesky, factorise, independent_functions
 
 DIRECT = re.compile(r"linalg\.cholesky(_ex)?\(|linalg import .*\bcholesky|cho_factor|dpotrf|dpstrf")
@@ -85,3 +86,17 @@ def test_zero_rows_are_no_functions_and_an_indefinite_matrix_has_none():
     assert independent_functions(torch.zeros(2, 2).double(), 1e-12).shape == (2, 0)
     assert independent_functions(torch.tensor([[1.0, 2.0], [2.0, 1.0]]).double(), 1e-12) is None
     assert independent_functions(torch.tensor([[1.0, torch.nan], [torch.nan, 1.0]]).double(), 1e-12) is None
+
+
+@pytest.mark.parametrize("n", [1, 30, FEW_ROWS, FEW_ROWS + 1])
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_what_a_factor_solves_is_the_same_by_either_library(n, columns):
+    A, B = torch.eye(n).double(), torch.randn(n, columns, generator=torch.Generator().manual_seed(n)).double()
+    A += Gaussian(1.0)(torch.randn(n, 2, generator=torch.Generator().manual_seed(n)).double())
+    factor = factorise(A.clone)
+    rounding = {"rtol": 0.0, "atol": 1e-13 * n}  # eigenvalues of A are between 1 and n + 1
+    assert torch.allclose(factor.L @ factor.L.T, A, **rounding)
+    assert torch.allclose(A @ factor.solve(B), B, **rounding)
+    assert torch.allclose(factor.L @ factor.half_solve(B), B, **rounding)
+    assert torch.allclose(A @ factor.inverse(), torch.eye(n).double(), **rounding)
+    assert factor.log_det() == pytest.approx(float(torch.logdet(A)), abs=1e-13 * n)
