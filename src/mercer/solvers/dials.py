@@ -73,9 +73,11 @@ CG_DIVERGED = 1e8
 FIRST, LAST, FASTER = 0.01, 1e-9, 0.4
 """The width of the first smoothing and the smallest, in units of the mean of k(x, x), and how fast it shrinks."""
 
-SLOPE, FLATTER, STEPS = 1e-3, 0.25, 5
-"""The first answer has slopes up to this, in units of the targets, then this share of it as long as the gap is too
-large and there are no more than so many steps per row."""
+SLOPE, STEPS = 1e-3, 10
+"""The first answer has slopes up to this, in units of the targets, and takes at most this many steps per row."""
+
+CLOSE, FLATTER = 3.0, 0.25
+"""Where its gap is above the tolerance by no more than this, it goes on to this share of the slopes."""
 
 FEWEST_STEPS, SMALLEST_SLOPE = 1000, 1e-6
 """It takes more where there are few rows, and slopes below this are rounding."""

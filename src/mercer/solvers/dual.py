@@ -12,6 +12,7 @@ from torch import Tensor
 from mercer.core.errors import InputError
 from mercer.losses import Loss, PiecewiseLinear
 from mercer.solvers.dials import (
+    CLOSE,
     FASTER,
     FEWEST_STEPS,
     FIRST,
@@ -163,7 +164,7 @@ class Dual:
     def _quick(self, span: Span, objective: Objective, smooth: Smoothed) -> Minimum | None:
         """A quick first answer where the matrix is stored and the loss has one kink, better than any other start.
 
-        Steps go on with smaller slopes until the gap is small enough or there are too many of them.
+        Steps go on to smaller slopes where the gap is close to what is asked for; else Newton steps are quicker.
         """
         matrix = getattr(span, "matrix", None)
         if matrix is None or matrix.is_cuda or smooth.kinks.shape[0] != 1:
@@ -179,13 +180,14 @@ class Dual:
                 search.go_on(slope, most)
             centre = torch.stack([search.c for search in searches], dim=1)
             found = self._begun(span, objective, replace(smooth, centre=centre))
-            if found.residual <= self.tol or max(search.steps for search in searches) >= most or slope <= least:
+            done = not self.tol < found.residual <= CLOSE * self.tol
+            if done or max(search.steps for search in searches) >= most or slope <= least:
                 return found
             slope *= FLATTER
 
     def _judged(self, span: Span, objective: Objective, smooth: Smoothed, step: Minimum) -> Minimum:
         """The answer from the dual variables that a round has found, with its duality gap."""
-        dual = balanced(smooth.centre) if objective.intercept else smooth.centre
+        dual = balanced(smooth.evened(smooth.centre)) if objective.intercept else smooth.centre
         c, plain = span.from_dual(dual, step.value, step.fitted - step.intercept)
         b = step.intercept
         square = span.inner(c, c, plain)
@@ -258,6 +260,13 @@ class Smoothed(Loss):
         """The same around dual variables c, or where there are none, around those at f."""
         centre = self.multipliers(f) if c is None else c.clamp(self.low[-1], self.high[0])
         return replace(self, centre=centre)
+
+    def evened(self, c: Tensor) -> Tensor:
+        """Dual variables nearer to a sum of zero in each column: those between bounds, which hardly cost, give way."""
+        room = torch.minimum(c - self.low, self.high - c).amax(0).clamp(min=0.0)
+        most = room.sum(0)
+        share = (c.sum(0) / torch.where(most > 0, most, 1.0)).clamp(-1.0, 1.0)
+        return c - share * room
 
     def linear(self, c: Tensor) -> Tensor:
         """q(c) for each row."""

@@ -41,8 +41,9 @@ class Pairs:
         """Steps until no slope, or difference of two, is above `tol`, or there are `most` of them in all."""
         search = self._search
         while self.steps < most:
-            moves = search.pair(tol) if self.balanced or self.steps % 2 else search.single(tol)
-            if not moves and (self.balanced or not search.single(tol)):
+            ways = [search.pair] if self.balanced else [search.pair, search.single]
+            moves = ways[self.steps % len(ways) - 1](tol) or ways[self.steps % len(ways)](tol)
+            if not moves:
                 break
             search.take(moves)
             self.steps += 1
