@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 from naive import mmd_u
+from scipy.signal import lfilter
 from scipy.stats import binom, chi2, norm
 
 from mercer.core.arrays import as_points
@@ -16,7 +17,7 @@ from mercer.stats import two_sample_test
 from mercer.stats.combining import normal_scores
 from mercer.stats.pair_sums import pair_sums
 from mercer.stats.resampling import labels, signs
-from mercer.stats.two_sample import near_means, unbiased
+from mercer.stats.two_sample import flip_probability, near_means, unbiased
 
 RNG = np.random.default_rng(0)
 
@@ -187,6 +188,14 @@ def test_series_are_exchanged_in_blocks():
     assert rejected["rows"] > 5
     assert rejected["blocks"] <= 3
     assert rejected["wild"] <= 3
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.5, 0.9])
+def test_signs_keep_most_of_the_variance_of_means_of_a_chain(rho):
+    noise = np.random.default_rng(0).normal(size=20_000)
+    flip = flip_probability(torch.from_numpy(lfilter([1.0], [1.0, -rho], noise)).unsqueeze(1))
+    kept = rho * (1 - 2 * flip)  # the correlation of neighbours times their signs, whose mean product it is
+    assert (1 + kept) / (1 - kept) > 0.85 * (1 + rho) / (1 - rho)
 
 
 def test_signs_of_a_markov_chain_change_as_often_as_asked():

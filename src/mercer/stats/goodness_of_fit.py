@@ -73,8 +73,8 @@ def goodness_of_fit_test(
     combine : str
         "fused", "min_p" or "agg" (KSDAgg): see `two_sample_test`.
     order : bool, float or None
-        True where rows are the draws of a Markov chain, in order: signs then change as slowly as rows forget each
-        other. A number is the probability of a change.
+        True where rows are the draws of a Markov chain, in order: signs then change more slowly than rows forget
+        each other. A number is the probability of a change.
     n_resamples : int or None
         2,000 by default, 500 with `fit`.
     memory_budget : int, str or None

@@ -20,7 +20,7 @@ from mercer.kernels import Kernel
 from mercer.stats.arguments import check, check_name
 from mercer.stats.columns import ColumnDifference, column_differences
 from mercer.stats.combining import check_combine, combined, normal_scores, per_kernel_p_values
-from mercer.stats.dials import ROUNDING, SHARPNESS
+from mercer.stats.dials import ROUNDING, SHARPNESS, SLOWER
 from mercer.stats.differences_plot import plot_columns, plot_line
 from mercer.stats.estimates import ESTIMATES, Estimate, shuffled
 from mercer.stats.families import domain_of, family, given_kernels
@@ -295,13 +295,13 @@ def _by_signs(
 
 
 def flip_probability(values: Tensor) -> float:
-    """How often signs of a Markov bootstrap change: as slowly as rows forget each other, one half where at once.
+    """How often signs of a Markov bootstrap change: more slowly than rows forget each other, one half where at once.
 
     >>> round(flip_probability(torch.randn(4000, 1, generator=torch.Generator().manual_seed(0))), 1)
     0.5
     """
     time = autocorrelation_time(values)
-    return 0.5 if time < 1.2 else 0.5 / (2.0 * time)
+    return 0.5 if time < 1.2 else 0.5 / (SLOWER * time)
 
 
 def _by_gamma(kernels: Sequence[Kernel], pooled: Pooled, memory: Any) -> TwoSampleResult:
