@@ -155,8 +155,11 @@ def test_gradient_flow_is_the_limit_of_small_steps_and_ends_at_ridgeless_regress
 def test_the_table_of_a_flow_goes_from_nothing_learned_to_all_and_the_picture_shows_it(space: str) -> None:
     flow = gradient_flow(Gaussian(1.0), X, torch.sin(X).sum(1), space=space)
     times, losses, modes = ([row[name] for row in flow.table] for name in ("time", "loss", "modes"))
-    assert losses == sorted(losses, reverse=True) and modes == sorted(modes) and modes[-1] == len(X)
-    assert losses[0] > 0.9 * float(flow.residual(0.0)) and losses[-1] < 1e-2 * losses[0]
+    assert losses == sorted(losses, reverse=True)
+    assert modes == sorted(modes)
+    assert modes[-1] == len(X)
+    assert losses[0] > 0.9 * float(flow.residual(0.0))
+    assert losses[-1] < 1e-2 * losses[0]
     assert losses == [float(flow.residual(t)) for t in times]
     loss, trained = flow.plot().get_lines()
     np.testing.assert_allclose(loss.get_ydata(), np.array(losses) / float(flow.residual(0.0)))

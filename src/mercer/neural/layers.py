@@ -26,7 +26,12 @@ class Layer(Protocol):
 @register_part
 @dataclass(frozen=True)
 class Dense:
-    """A fully connected layer, with weights of variance w_var / inputs and biases of variance b_var."""
+    """A fully connected layer, with weights of variance w_var / inputs and biases of variance b_var.
+
+    >>> from mercer.neural import LayerKernel
+    >>> LayerKernel([Dense(w_var=3.0, b_var=1.0)])([[1.0, 2.0]])
+    array([[8.5]])
+    """
 
     w_var: float = 2.0
     b_var: float = 0.1
@@ -47,7 +52,12 @@ ODD = Rule(is_integer, lambda size: size >= 1 and size % 2, "an odd number, so t
 @register_part
 @dataclass(frozen=True)
 class Conv:
-    """A convolution with an odd `size` that keeps the shape of images, by "circular" or "zero" padding."""
+    """A convolution with an odd `size` that keeps the shape of images, by "circular" or "zero" padding.
+
+    >>> from mercer.neural import LayerKernel
+    >>> LayerKernel([Conv(3), Activation(), Flatten(), Dense()], shape=(1, 2, 2))([[0.0, 1.0, 2.0, 3.0]]).shape
+    (1, 1)
+    """
 
     size: int = 3
     w_var: float = 2.0
@@ -91,7 +101,11 @@ class Conv:
 @register_part
 @dataclass(frozen=True)
 class Activation:
-    """An activation of `NNGP`, by name or as a smooth function; `slope` is that of "leaky_relu"."""
+    """An activation of `NNGP`, by name or as a smooth function; `slope` is that of "leaky_relu".
+
+    >>> Activation("leaky_relu", slope=0.2)
+    Activation(activation='leaky_relu', slope=0.2)
+    """
 
     activation: Any = "relu"
     slope: float = 0.01
@@ -108,7 +122,13 @@ class Activation:
 @register_part
 @dataclass(frozen=True)
 class AveragePool:
-    """Means over squares of `size` x `size` places."""
+    """Means over squares of `size` x `size` places.
+
+    >>> from mercer.neural import LayerKernel
+    >>> mean = LayerKernel([AveragePool(2), Flatten(), Dense(w_var=1.0, b_var=0.0)], shape=(1, 2, 2))
+    >>> mean([[0.0, 1.0, 2.0, 3.0]])  # 1.5^2
+    array([[2.25]])
+    """
 
     size: int = 2
 
@@ -166,7 +186,12 @@ def _moved(by: int, size: int, count: int) -> list[tuple[int, slice]]:
 @register_part
 @dataclass(frozen=True)
 class Flatten:
-    """From images to rows: the layer after it sees all places."""
+    """From images to rows: the layer after it sees all places.
+
+    >>> from mercer.neural import LayerKernel
+    >>> LayerKernel([Flatten(), Dense(w_var=1.0, b_var=0.0)], shape=(1, 2, 2))([[0.0, 1.0, 2.0, 3.0]])  # |x|^2 / 4
+    array([[3.5]])
+    """
 
     def __call__(self, before: Sheet, ends: Ends) -> Sheet:
         _places(self, before)
@@ -177,7 +202,11 @@ class Flatten:
 @register_part
 @dataclass(frozen=True)
 class Residual:
-    """What comes in, added to what the layers make of it."""
+    """What comes in, added to what the layers make of it.
+
+    >>> Residual([Activation(), Conv(3)])
+    Residual(layers=(Activation(activation='relu', slope=0.01), Conv(size=3, w_var=2.0, b_var=0.1, padding='zero')))
+    """
 
     layers: tuple[Any, ...]
 
