@@ -100,6 +100,7 @@ def _classes_account(fit: LossFit) -> Account:
         if which:
             plan = replace(plan, alpha=fit.alpha, solver="dense")
             again = solve_loss(plan, sample)
+        assert again.sample is not None
         problem = problem_of(plan, again.sample)
         known_out = decisions_left_out(plan, problem, fit.alpha, list(known(again, problem)))
     decisions = torch.cat([part.fitted for part in known_out], dim=1).cpu()
