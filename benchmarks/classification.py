@@ -25,7 +25,7 @@ from mercer.kernels import Gaussian
 
 GRID = {"svc__C": [0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4]}
 FOLDS, GRID_ROWS = 4, 1_500
-HINGE_ROWS, HINGES = 4_000, (1.0, 100.0, 10_000.0)
+HINGES = {4_000: (1.0, 10.0, 100.0, 1_000.0, 10_000.0), 12_000: (1.0, 10.0, 100.0), 20_000: (10.0,)}
 LARGE, LARGE_C = 20_000, 10.0
 MOST, LANDMARKS, HELD = 200_000, 200, 50_000
 
@@ -38,8 +38,9 @@ def run() -> Iterator[Row]:
         if (folder / "uci121" / f"{name}.npz").exists():
             yield _grid(name, folder)
     if (folder / "large" / "covtype.npz").exists():
-        for C in HINGES:
-            yield _svm("hinge", HINGE_ROWS, C, 1.0)
+        for n, Cs in HINGES.items():
+            for C in Cs:
+                yield _svm("hinge", n, C, 1.0)
         yield _svm("logistic", LARGE, LARGE_C, None)
         yield _landmarks()
 
@@ -108,6 +109,7 @@ def covtype(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def timed(model, X, y):
-    start = time.perf_counter()
+    """The fitted model and the seconds of all cores that it took: what runs beside it does not count."""
+    start = time.process_time()
     model.fit(X, y)
-    return model, time.perf_counter() - start
+    return model, time.process_time() - start

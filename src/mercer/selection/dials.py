@@ -83,7 +83,7 @@ SQUARED_ROWS = 256
 """Of which squares are made at a time."""
 SMALL_FEATURES = 2**18
 """Numbers of features up to which float64 products cost no more time than float32 ones."""
-MOST_STEPS, SMALLEST_STEP = 5000, {"small": 1e-14, "rough": 3e-8}
+MOST_STEPS, SMALLEST_STEP = 5000, {"small": 1e-14, "rough": 1e-8}
 """Of the descent for one alpha, and the relative gain of a step at which it ends, with float64 and float32 products.
 Ending earlier lets rounding choose between alphas that are nearly as good, and saves no time: next fits begin worse."""
 
