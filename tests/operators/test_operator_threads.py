@@ -153,3 +153,20 @@ def test_products_by_onednn_are_as_exact_as_those_of_torch(d: int) -> None:
     exact, size = x.double() @ z.double().T, x.abs().double() @ z.abs().double().T
     error = (products.quick_product(x, z.T) - exact).abs()
     assert bool((error <= d * 2.0**-24 * size).all())
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.usefixtures("not_intel", "small_tiles")
+def test_products_on_tiles_that_onednn_has_made_are_right(kernel: Kernel, monkeypatch) -> None:
+    monkeypatch.setattr(products, "LEAST_QUICK", 1)
+    rng = np.random.default_rng(0)
+    X, V = rng.normal(size=(150, 3)).astype(np.float32), rng.normal(size=(150, 40)).astype(np.float32)
+    K = kernel(X.astype(np.float64))
+    one, two = gram(kernel, X), gram(kernel, X[:90], X)
+    bound = 1e-5 * np.abs(K).max()
+    assert np.abs(one.dense() - K).max() < bound
+    assert np.abs(two.rows([3, 80]) - K[[3, 80]]).max() < bound
+    for columns in (V[:, 0], V[:, :2], V):
+        size = np.abs(K).sum(1).max() * np.abs(columns).max()
+        assert np.abs(one @ columns - K @ columns).max() < 1e-5 * size
+        assert np.abs(two @ columns - K[:90] @ columns).max() < 1e-5 * size

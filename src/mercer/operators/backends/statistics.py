@@ -253,7 +253,8 @@ class SquaredDistance(TileInput):
         return tile if tile.dtype == out.dtype else out.copy_(tile)
 
     def _mean(self, parts: list[Tensor]) -> Tensor:
-        total = torch.stack([part.sum(0, dtype=torch.float64) for part in parts]).sum(0)
+        sums = [part.contiguous().sum(0, dtype=torch.float64) for part in parts]  # in one order, however rows lie
+        total = torch.stack(sums).sum(0)
         return total / max(1, sum(len(part) for part in parts))
 
     def _median(self, parts: list[Tensor]) -> Tensor:
