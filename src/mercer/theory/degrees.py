@@ -87,8 +87,9 @@ def degree_parts(kernel: Kernel | Callable[[np.ndarray], Any] | Any, X: Any, kma
     """
     check(kmax=kmax)
     X = table(X)
-    lengths = np.linalg.norm(X, axis=1)
-    radius = float(lengths.mean())
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(X, axis=1)
+        radius = float(lengths.mean())
     if not (radius > 0 and np.allclose(lengths, radius)):
         worst = int(np.abs(lengths - radius).argmax())
         raise InputError(

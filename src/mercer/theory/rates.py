@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.core.errors import InputError
-from mercer.core.rules import Rule, is_number
+from mercer.core.rules import Rule, is_number, one_of
 from mercer.plots.canvas import numbers
 from mercer.plots.risk import risk_curve
 from mercer.theory.arguments import check
@@ -90,18 +90,15 @@ def minimax_rate(smoothness: float, dimension: float, kind: str = "stone") -> Ra
     (0.5, '1e+10')
     """
     check(smoothness=smoothness, dimension=dimension)
+    one_of(*STATEMENTS).check("kind", kind, False)
     s, d = float(smoothness), float(dimension)
     if kind == "stone":
         return Rate(2 * s / (2 * s + d), STATEMENTS["stone"], d)
     if kind == "notes":
         return Rate(s / (s + d), STATEMENTS["notes"], d)
-    if kind == "lipschitz":
-        if s != 1:
-            raise InputError(
-                f"minimax_rate(smoothness={smoothness!r}, kind='lipschitz'): Lipschitz functions have s = 1."
-            )
-        return Rate(1 / d, STATEMENTS["lipschitz"], d)
-    raise InputError(f"kind={kind!r} is unknown; choose one of {', '.join(map(repr, STATEMENTS))}.")
+    if s != 1:
+        raise InputError(f"minimax_rate(smoothness={smoothness!r}, kind='lipschitz'): Lipschitz functions have s = 1.")
+    return Rate(1 / d, STATEMENTS["lipschitz"], d)
 
 
 def curse_of_dimensionality(
