@@ -211,7 +211,7 @@ def checked_targets(y: Targets | None, n_rows: int) -> Tensor:
     return _tensor_targets(y, n_rows) if isinstance(y, Tensor) else _numpy_targets(y, n_rows)
 
 
-def _tensor_targets(y: Targets, n_rows: int) -> Tensor:
+def _tensor_targets(y: Any, n_rows: int) -> Tensor:
     if not isinstance(y, Tensor):
         y = _numpy_targets(y, n_rows)
     _reject_gradients(y, "y")
@@ -224,7 +224,7 @@ def _tensor_targets(y: Targets, n_rows: int) -> Tensor:
     return result
 
 
-def _numpy_targets(y: Targets, n_rows: int) -> Tensor:
+def _numpy_targets(y: Any, n_rows: int) -> Tensor:
     _reject_gradients(y, "y")
     refuse_masked(y, "y")
     refuse_text(y)
