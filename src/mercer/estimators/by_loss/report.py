@@ -110,7 +110,7 @@ def _classes_account(fit: LossFit) -> Account:
         if which:
             plan = replace(plan, alpha=fit.alpha, solver="dense")
             again = solve_loss(plan, sample)
-        problem = problem_of(plan, again.sample)
+        problem = problem_of(plan, sample if which else fit.sample)
         known_out = decisions_left_out(plan, problem, fit.alpha, list(known(again, problem)))
     decisions = torch.cat([part.fitted for part in known_out], dim=1).cpu()
     own, how = probabilities(fit, decisions), f"{CRITERIA[known_out[0].how]}{which}"
