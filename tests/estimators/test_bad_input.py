@@ -370,3 +370,17 @@ def test_probabilities_of_a_process_take_rows_that_require_gradients():
 def test_joint_samples_have_no_gradient_and_say_so():
     with pytest.raises(InputTypeError, match="no gradient"):
         GaussianProcessRegressor(tune=False).fit(X, y).sample_y(torch.tensor(X, requires_grad=True))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "wrong", [None, 1.0, "target", np.array(["a"] * 12), 1e200 * y, np.full(12, np.inf), y[:3], 1j * y]
+)
+def test_targets_of_a_process_of_tables_are_looked_at_before_they_are_used(wrong):
+    with pytest.raises((InputError, InputTypeError), match="y|samples"):
+        tabular(GaussianProcessRegressor("gaussian")).fit(X, wrong)
+
+
+def test_weights_for_an_estimator_that_takes_none_are_refused():
+    with pytest.raises(InputTypeError, match="takes no weights"):
+        tabular(GaussianProcessRegressor()).fit(X, y, sample_weight=np.ones(12))

@@ -17,7 +17,7 @@ def eigh(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> eigh(np.diag([2.0, 1.0]))[0]
     array([1., 2.])
     """
-    values, vectors = decompose.eigh(torch.from_numpy(matrix), MATRIX)
+    values, vectors = decompose.eigh(torch.tensor(matrix), MATRIX)
     return values.numpy(), vectors.numpy()
 
 

@@ -26,11 +26,12 @@ from mercer.theory.dials import LARGEST_TARGET, LARGEST_VALUE, MOST_ROWS
 
 POSITIVE = number(lambda value: value > 0, "a finite number > 0")
 SHARE = Rule(is_number, lambda value: 0 < value < 1, "a number between 0 and 1")
+NOT_HUGE = number(lambda value: 0 <= float(value) <= LARGEST_VALUE, f"a number from 0 to {LARGEST_VALUE:g}")
 FUNCTION = of_kind(callable, "a function of an array of rows")
 DEGREE = Rule(is_integer, lambda value: 0 <= value <= 10_000, "an integer from 0 to 10,000, a degree")
 
 RULES: Rules = {
-    "alpha": SCALE,
+    "alpha": NOT_HUGE,
     "d": Rule(is_integer, lambda value: 2 <= value <= 10**9, "an integer from 2 to 10^9, the columns of the points"),
     "degree": DEGREE,
     "dimension": POSITIVE,
@@ -44,7 +45,7 @@ RULES: Rules = {
     "level": SHARE,
     "measure": one_of("RMSE", "Brier score"),
     "n": number(lambda value: value >= 1, "a finite number >= 1"),
-    "noise": number(lambda value: 0 <= value <= LARGEST_VALUE, f"a number from 0 to {LARGEST_VALUE:g}"),
+    "noise": NOT_HUGE,
     "radius": POSITIVE,
     "random_state": SEED,
     "repeats": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer >= 1, at most a million"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -87,8 +88,11 @@ def degree_parts(kernel: Kernel | Callable[[np.ndarray], Any] | Any, X: Any, kma
     """
     check(kmax=kmax)
     X = table(X)
-    lengths = np.linalg.norm(X, axis=1)
-    radius = float(lengths.mean())
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(X, axis=1)
+        radius = float(lengths.mean())
+    if not math.isfinite(radius):
+        raise InputError("Rows of X are so long that their lengths overflow: scale all rows to one length.")
     if not (radius > 0 and np.allclose(lengths, radius)):
         worst = int(np.abs(lengths - radius).argmax())
         raise InputError(

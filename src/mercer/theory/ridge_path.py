@@ -121,7 +121,9 @@ class RidgePath:
         gcv = n * sum((x**2).sum(0) for x in left) / trace**2 * (n / eigen.weights.sum())
         df2 = df1 - (share * inverse).sum(0) * trace / square_trace
         floor = np.maximum(eigen.values, n * np.finfo(float).eps * eigen.largest)
-        return cls(path, loo, gcv, 1 / trace, df1, df2, squares[:, loo.argmin()], 1 / float((1 / floor).sum()))
+        total = float((1 / floor).sum()) if eigen.largest > 0 else 0.0
+        smallest = 1 / total if total > 0 else 0.0
+        return cls(path, loo, gcv, 1 / trace, df1, df2, squares[:, loo.argmin()], smallest)
 
     @property
     def best(self) -> int:

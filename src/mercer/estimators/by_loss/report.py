@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 
 import torch
 
+from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.report import Report, make_report
 from mercer.data.sample import Sample
 from mercer.estimators.by_loss.fit import LossFit
@@ -42,7 +44,7 @@ def classifier_report(fit: LossFit, n_features: int | None) -> Report:
     assert classes is not None
     named = ", ".join(map(str, classes[:MOST_CLASSES])) + (", ..." if len(classes) > MOST_CLASSES else "")
     lines.insert(1, ("classes", named))
-    account = _classes_account(fit)
+    account = _or_of_path(_classes_account, fit)
     lines += [*account.lines, ("solver", str(fit.report))]
     return make_report("Kernel classification", lines, [*_concerns(fit), *account.concerns])
 
@@ -56,9 +58,17 @@ def regressor_report(fit: LossFit, n_features: int | None) -> Report:
         lines.append(("crossings", f"{crossed:,} of {fit.seen.n_rows:,} training rows before sorting"))
         if crossed:
             concerns.append(f"quantiles crossed at {crossed:,} training rows; predictions are sorted, so none do")
-    account = _numbers_account(fit)
+    account = _or_of_path(_numbers_account, fit)
     lines += [*account.lines, ("solver", str(fit.report))]
     return make_report("Kernel regression", lines, [*concerns, *account.concerns])
+
+
+def _or_of_path(account: Callable[[LossFit], Account], fit: LossFit) -> Account:
+    """What rows left out say, or the path where systems without them are lost in rounding."""
+    try:
+        return account(fit)
+    except NotPositiveDefiniteError:
+        return path_account(fit.path)
 
 
 def _numbers_account(fit: LossFit) -> Account:
@@ -100,8 +110,7 @@ def _classes_account(fit: LossFit) -> Account:
         if which:
             plan = replace(plan, alpha=fit.alpha, solver="dense")
             again = solve_loss(plan, sample)
-        assert again.sample is not None
-        problem = problem_of(plan, again.sample)
+        problem = problem_of(plan, sample if which else fit.sample)
         known_out = decisions_left_out(plan, problem, fit.alpha, list(known(again, problem)))
     decisions = torch.cat([part.fitted for part in known_out], dim=1).cpu()
     own, how = probabilities(fit, decisions), f"{CRITERIA[known_out[0].how]}{which}"

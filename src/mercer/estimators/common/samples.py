@@ -35,17 +35,14 @@ def checked_sample(
     estimator: BaseEstimator, kernel: Kernel, X: Rows, y: Targets | None, sample_weight: Weights, *, reset: bool = True
 ) -> Sample:
     """Validate what `fit` was given and remember the features seen; without `reset`, compare them with those."""
-    if y is None:
-        raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
+    _refuse_none(y)
     objects = _objects(kernel, X)
     if objects is None and isinstance(X, Tensor):
         _reject_gradients(X, "X")
         rows, targets = tensor_rows(estimator, X, reset=reset), _tensor_targets(y, len(X))
     else:
         rows = _array_rows(estimator, X, reset=reset) if objects is None else objects
-        targets = _numpy_targets(y)
-        if len(targets) != len(rows):
-            raise InputError(f"Found inconsistent numbers of samples: X has {len(rows)} rows but y has {len(targets)}.")
+        targets = _numpy_targets(y, len(rows))
     _check_size(targets, rows, getattr(estimator, "dtype", None) == "float32")
     weights = checked_weights(sample_weight, len(rows))
     columns = targets.unsqueeze(1) if targets.ndim == 1 else targets
@@ -214,9 +211,20 @@ def tensor_rows(estimator: BaseEstimator, X: Tensor, *, reset: bool) -> Points:
     return rows
 
 
-def _tensor_targets(y: Targets, n_rows: int) -> Tensor:
+def _refuse_none(y: Targets | None) -> None:
+    if y is None:
+        raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
+
+
+def checked_targets(y: Targets | None, n_rows: int) -> Tensor:
+    """Targets of so many rows in float64, (n,) or (n, t)."""
+    _refuse_none(y)
+    return _tensor_targets(y, n_rows) if isinstance(y, Tensor) else _numpy_targets(y, n_rows)
+
+
+def _tensor_targets(y: Any, n_rows: int) -> Tensor:
     if not isinstance(y, Tensor):
-        y = _numpy_targets(y)
+        y = _numpy_targets(y, n_rows)
     _reject_gradients(y, "y")
     if y.is_complex():
         raise InputTypeError(f"y is complex ({y.dtype}); targets are real numbers.")
@@ -227,7 +235,7 @@ def _tensor_targets(y: Targets, n_rows: int) -> Tensor:
     return result
 
 
-def _numpy_targets(y: Targets) -> Tensor:
+def _numpy_targets(y: Any, n_rows: int) -> Tensor:
     _reject_gradients(y, "y")
     refuse_masked(y, "y")
     refuse_text(y)
@@ -248,6 +256,8 @@ def _finite_targets(array: np.ndarray) -> Tensor:
         raise InputError(f"y has shape {array.shape}; expected (n,) or (n, t).")
     targets = torch.from_numpy(array)
     check_finite(targets, "y")
+    if len(targets) != n_rows:
+        raise InputError(f"Found inconsistent numbers of samples: X has {n_rows} rows but y has {len(targets)}.")
     return targets
 
 

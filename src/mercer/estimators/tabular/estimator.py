@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
     check_is_fitted,
+    has_fit_parameter,
 )
 from torch import Tensor
 
@@ -262,6 +263,9 @@ class TabularEstimator(BaseEstimator):
             what = "sample(s)" if table.columns else "feature(s)"
             shape = f"({len(table)}, {len(table.columns)})"
             raise InputError(f"X is empty: 0 {what} (shape={shape}) while a minimum of 1 is required.")
+        own = isinstance(self.inner, KernelEstimator)
+        if own and sample_weight is not None and not has_fit_parameter(self.inner, "sample_weight"):
+            raise InputTypeError(f"sample_weight: {type(self.inner).__name__} takes no weights.")
         checked = checked_weights(sample_weight, len(table))
         weights = None if checked is None else checked.numpy()
         seen: Any = slice(None) if weights is None else weights > 0

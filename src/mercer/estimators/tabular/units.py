@@ -12,11 +12,12 @@ from mercer.core.arrays import Points
 from mercer.core.seeding import as_seed
 from mercer.data.given import Targets
 from mercer.estimators.common.base import KernelEstimator
+from mercer.estimators.common.samples import checked_targets
 from mercer.estimators.gaussian import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.estimators.rfm import RFMClassifier, RFMRegressor
 from mercer.estimators.tabular.encoder import TableEncoder
 from mercer.kernels import Kernel, Subspace, as_kernel, resolve
-from mercer.processes.start import Scales, start_kernel
+from mercer.processes.start import Scales, need_squares, start_kernel
 
 PROCESSES = (GaussianProcessRegressor, GaussianProcessClassifier)
 LEARNS_WEIGHTS = (RFMRegressor, RFMClassifier)
@@ -36,7 +37,7 @@ def ready(
     if not isinstance(inner, KernelEstimator) or isinstance(inner, LEARNS_WEIGHTS):
         return inner
     if isinstance(inner, PROCESSES) and isinstance(inner.kernel, str):
-        spread = 1.0 if isinstance(inner, GaussianProcessClassifier) else _variance(y)
+        spread = 1.0 if isinstance(inner, GaussianProcessClassifier) else _variance(y, len(points))
         scales = Scales(np.ones(points.values.shape[1]), spread)
         return inner.set_params(kernel=start_kernel(inner.kernel, points, scales)[0])
     kernel = with_columns(as_kernel(inner.kernel), encoder)
@@ -52,6 +53,7 @@ def with_columns(kernel: Kernel, encoder: TableEncoder) -> Kernel:
     return replace(kernel, **changes) if changes else kernel
 
 
-def _variance(y: Targets | None) -> float:
-    values = np.asarray(y, dtype=np.float64)
+def _variance(y: Targets | None, n_rows: int) -> float:
+    values = checked_targets(y, n_rows).numpy()
+    need_squares(np.abs(values).reshape(n_rows, -1).max(axis=0, initial=0.0), "y")
     return float(values.var(axis=0).mean()) or 1.0
