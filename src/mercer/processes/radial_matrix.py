@@ -99,7 +99,7 @@ class RadialMatrix:
         by_log = {self.path: 4.0 * self.factor * of.weights * total}
         if self.scaled:
             again = self._tiles(self.value) if self._tile is None else [(whole, self._tile)]
-            sums = [np.vdot(tile.numpy(), slope(rows, whole).numpy()) for rows, tile in again]
+            sums = [float(torch.vdot(tile.view(-1), slope(rows, whole).reshape(-1))) for rows, tile in again]
             by_log["factor"] = np.array([self.factor * sum(sums)])
         return self.hyperparameters.joined(by_log, noise_slope, self.theta)
 

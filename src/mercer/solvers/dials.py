@@ -101,10 +101,10 @@ SCIPY_EIGH = range(200, 12_000)
 2.1 and 2.7 at 200, 33 and 41 at 500, 221 and 291 at 1,000, 2,547 and 3,346 at 2,000. Far above, scipy's LAPACK crashed.
 """
 
-FEW_ROWS = 200
-"""Rows up to which a factor and what it solves are scipy's: a call of torch takes as long as a matrix of 50 rows. On an
-AMD EPYC (Zen 5), 30, 100 and 200 rows: a factor 4, 18 and 88 microseconds against 5, 33 and 116, a solution 1, 4 and 13
-against 5, 7 and 10. With more, threads of two libraries would take turns.
+FEW_ROWS = 120
+"""Rows, and columns, up to which a factor and what it solves are scipy's: a call of torch takes as long as a matrix of
+50 rows. On an AMD EPYC (Zen 5), 30 and 100 rows: a factor 4 and 18 microseconds against 5 and 33, a solution 1 and 4
+against 5 and 7. From 128 rows on OpenBLAS wakes its threads; for inverses it does so always.
 """
 
 SCIPY_CHOLESKY = range(1_500, 12_000)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf, dtrtrs
 from torch import Tensor
 
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
@@ -36,7 +36,7 @@ class Factor:
 
     def half_solve(self, B: Tensor) -> Tensor:
         """L^-1 B."""
-        if few_rows(self.L) and on_host(B):
+        if few_rows(self.L, B):
             return torch.from_numpy(dtrtrs(self.L.numpy(), B.numpy(), lower=1)[0])
         result: Tensor = torch.linalg.solve_triangular(self.L, B, upper=False)
         return result
@@ -49,11 +49,7 @@ class Factor:
 
     def inverse(self) -> Tensor:
         """A^-1, a new matrix."""
-        if not few_rows(self.L):
-            return torch.cholesky_inverse(self.L)
-        lower, _ = dpotri(self.L.numpy(), lower=1)
-        lower.ravel("K")[:: len(lower) + 1] *= 0.5
-        return torch.from_numpy(lower + lower.T)
+        return torch.cholesky_inverse(self.L)  # scipy's would wake threads however few the rows are
 
     def inverse_diagonal(self) -> Tensor:
         """The diagonal of A^-1, (n,), without a second matrix."""
@@ -138,15 +134,16 @@ def solve_factored(L: Tensor, B: Tensor) -> Tensor:
     tensor([[0.],
             [1.]])
     """
-    if few_rows(L) and on_host(B):
+    if few_rows(L, B):
         return torch.from_numpy(dpotrs(L.numpy(), B.numpy(), lower=1)[0])
     result: Tensor = torch.linalg.solve_triangular(L.mT, torch.linalg.solve_triangular(L, B, upper=False), upper=True)
     return result
 
 
-def few_rows(matrix: Tensor) -> bool:
+def few_rows(matrix: Tensor, B: Tensor | None = None) -> bool:
     """Whether scipy's calls take less time than torch's, since the numbers take hardly any."""
-    return len(matrix) <= FEW_ROWS and on_host(matrix)
+    few = len(matrix) <= FEW_ROWS and on_host(matrix)
+    return few and (B is None or (on_host(B) and B.shape[1] <= FEW_ROWS))
 
 
 def inverse_diagonal(L: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from scipy.linalg import eigh_tridiagonal
-from scipy.linalg.blas import dgemv
+from scipy.linalg.blas import ddot, dgemv, dnrm2
 
 from mercer.solvers.dials import CHECKED_STEPS, CHECKED_TOLERANCE, COPIED
 from mercer.solvers.products import Products
@@ -92,13 +92,13 @@ def _space(product: Product, w: np.ndarray, count: int, most: int, done: Callabl
     Q = np.empty((len(w), most), order="F")
     diagonal: list[float] = []
     beside: list[float] = []
-    w = w / np.linalg.norm(w)
+    w = w / dnrm2(w)
     for m in range(1, most + 1):
         Q[:, m - 1] = w
         w = product(w)
-        diagonal.append(float(w @ Q[:, m - 1]))
+        diagonal.append(ddot(w, Q[:, m - 1]))
         w = _without(Q[:, :m], w)
-        size = float(np.linalg.norm(w))
+        size = dnrm2(w)
         if not math.isfinite(size):
             return None
         if m >= count:
