@@ -358,7 +358,7 @@ class TabularEstimator(BaseEstimator):
     def from_state(cls, meta: dict[str, Any], arrays: dict[str, Tensor]) -> Self:
         """The object that `to_state` described."""
         model, fitted = tabular_from_state(cls, meta, arrays)
-        vars(model).update(fitted)
+        model.__dict__.update(fitted)
         return model
 
 
