@@ -240,7 +240,7 @@ def _numpy_targets(y: Any, n_rows: int) -> Tensor:
     refuse_masked(y, "y")
     refuse_text(y)
     if _is_plain(y, 1):
-        return _finite_targets(np.array(y, dtype=np.float64))
+        return _finite_targets(np.array(y, dtype=np.float64), n_rows)
     try:
         array = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"
@@ -248,10 +248,10 @@ def _numpy_targets(y: Any, n_rows: int) -> Tensor:
     except (ValueError, TypeError) as error:
         kind = InputTypeError if isinstance(error, TypeError) else InputError
         raise kind(f"y: {str(error).split(chr(10))[0]}") from None
-    return _finite_targets(np.array(array))
+    return _finite_targets(np.array(array), n_rows)
 
 
-def _finite_targets(array: np.ndarray) -> Tensor:
+def _finite_targets(array: np.ndarray, n_rows: int) -> Tensor:
     if array.ndim > 2:
         raise InputError(f"y has shape {array.shape}; expected (n,) or (n, t).")
     targets = torch.from_numpy(array)

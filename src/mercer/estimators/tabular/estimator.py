@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 from torch import Tensor
 
 from mercer.core.arrays import Points, as_points
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.core.report import Report
 from mercer.core.rules import Rules, of_kind, whole
 from mercer.core.seeding import as_seed
