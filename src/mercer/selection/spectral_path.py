@@ -18,7 +18,7 @@ from mercer.selection.dials import (
     ZERO,
 )
 from mercer.selection.smoothed import loss_of_left_out
-from mercer.solvers.class_curvature import class_curvature
+from mercer.solvers.class_curvature import class_curvature, of_classes
 from mercer.solvers.decompose import eigh_in_place
 from mercer.solvers.descent import descended
 from mercer.solvers.dials import FEW_SPAN_SYSTEM
@@ -143,7 +143,7 @@ class Spectral:
     def _scale(self, objective: Objective, start: Around) -> Scale:
         """Coordinates in which the curvature at the start is near the identity."""
         unknowns = (len(self.values) + self.intercept) * objective.outputs
-        if not objective.loss.joint or not 0 < unknowns <= FEW_SPAN_SYSTEM:
+        if not of_classes(objective) or not 0 < unknowns <= FEW_SPAN_SYSTEM:
             return MeanScale.of(objective, self.values, start.mu, start.Q, float(self.weights.sum()))
         parts = [(slice(0, len(self.features)), self.features)]
         matrix = class_curvature(objective.at(start.f), self.values, lambda: parts)

@@ -8,14 +8,19 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from mercer.losses.smooth import softmax
+from mercer.losses.smooth import Multinomial, softmax
 from mercer.solvers.dials import CACHED_ROWS, PAIR_ROWS
 from mercer.solvers.drawing import draw_in_order
-from mercer.solvers.objective import Terms
+from mercer.solvers.objective import Objective, Terms
 from mercer.solvers.symmetric import add_gram
 
 Parts = Callable[[], Iterable[tuple[slice, Tensor]]]
 """Features of the rows in parts, each with its places."""
+
+
+def of_classes(objective: Objective) -> bool:
+    """Whether the curvature of an objective is the one below."""
+    return isinstance(objective.loss, Multinomial)
 
 
 def class_curvature(terms: Terms, spectrum: Tensor, parts: Parts) -> Tensor:

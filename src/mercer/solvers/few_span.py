@@ -13,10 +13,10 @@ from torch import Tensor
 from mercer.core.arrays import check_finite
 from mercer.core.blocks import rows_at_once
 from mercer.core.memory import give_back, resolve_budget
-from mercer.solvers.class_curvature import class_curvature
+from mercer.solvers.class_curvature import class_curvature, of_classes
 from mercer.solvers.conjugate_gradients import conjugate_gradients
 from mercer.solvers.decompose import eigh_in_place
-from mercer.solvers.descent import descended
+from mercer.solvers.descent import Tell, descended
 from mercer.solvers.dials import (
     CACHED_ROWS,
     ENTRIES,
@@ -120,9 +120,9 @@ class FewSpan:
     def coarse(self) -> None:
         return None
 
-    def descended(self, objective: Objective, start: Any) -> Known | None:
+    def descended(self, objective: Objective, start: Any, tell: Tell | None = None) -> Known | None:
         """Where classes are joined, by L-BFGS with their curvature, which is made anew after some steps."""
-        if not objective.loss.joint or not self._has_factor(objective):
+        if not self._has_factor(objective):
             return None
         theta = self.basis.new_zeros(self.m + 1, objective.outputs)
         if start is not None:
@@ -138,6 +138,7 @@ class FewSpan:
                 theta,
                 gain=FEW_SPAN_GAIN,
                 most=FEW_SPAN_DESCENT,
+                tell=tell,
             )
             self.rough, self.descents = None, self.descents + steps
         return Known(theta[:-1], theta[-1], self.values(theta[:-1]) + theta[-1])
@@ -152,7 +153,7 @@ class FewSpan:
     def _has_factor(self, objective: Objective) -> bool:
         """Whether the curvature of all classes is small enough to be stored and factorised."""
         unknowns = (self.m + objective.intercept) * objective.outputs
-        return 0 < unknowns <= FEW_SPAN_SYSTEM and 8 * unknowns**2 <= self.spare / 4
+        return of_classes(objective) and 0 < unknowns <= FEW_SPAN_SYSTEM and 8 * unknowns**2 <= self.spare / 4
 
     def coefficients(self, u: Tensor) -> Tensor:
         """The coefficients of the landmarks."""
@@ -182,7 +183,7 @@ class FewSpan:
     def excess(self, objective: Objective, c: Tensor, f: Tensor) -> Tensor:
         terms = objective.at(f)
         uphill = self.gather(terms.gradient) + 2 * objective.alpha * c
-        if objective.loss.joint and self._has_factor(objective):
+        if self._has_factor(objective):
             slope = torch.cat([uphill, terms.gradient.sum(0, keepdim=True)])
             return ESTIMATED * self._rough(terms).scale.half(slope).square().sum().reshape(1) / 2
         left_out = ENTRIES * self.rounding * float(self.spectrum.sum()) if self.m < len(self.basis) else 0.0

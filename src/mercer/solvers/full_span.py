@@ -149,7 +149,7 @@ class FullSpan:
         products = Products(_Copy(F, float(left.mean())), self.products.diag, F.dtype)
         return FullSpan(products, None, self.seed, direct=0, _factor=self.factor)
 
-    def descended(self, objective: Objective, start: Any) -> None:
+    def descended(self, objective: Objective, start: Any, tell: Any = None) -> None:
         return None
 
     def newton(self, terms: Terms, c: Tensor, tol: float, at: Tensor | None = None) -> Step:

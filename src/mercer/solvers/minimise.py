@@ -43,7 +43,7 @@ def minimise(
         if coarse is not None:
             warm = Newton(tol=COARSE, keep_interrupted=False).solve(coarse, objective)
             near = warm.fitted
-        warm = span.descended(objective, warm) or warm
+        warm = span.descended(objective, warm, callback) or warm
     start: tuple[Tensor | None, Tensor | None] = (None, None) if warm is None else (warm.value, warm.intercept)
     if not smooth:
         dual = Dual(**options)

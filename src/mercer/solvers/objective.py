@@ -47,8 +47,11 @@ class Span(Protocol):
     def coarse(self) -> Span | None:
         """A span nearby in which steps cost little, with coefficients of the same meaning; None where there is none."""
 
-    def descended(self, objective: Objective, start: Any) -> Known | None:
-        """A function near the minimum, for less than Newton steps cost; None where these are as good from the start."""
+    def descended(self, objective: Objective, start: Any, tell: Any = None) -> Known | None:
+        """A function near the minimum, for less than Newton steps cost; None where these are as good from the start.
+
+        `tell` is a callback as that of `minimise`.
+        """
 
     def predictions(self, c: Tensor) -> Tensor:
         """The values f at the rows, as a model with these coefficients predicts them."""
