@@ -31,8 +31,8 @@ def descended(
     """Theta (r + 1, t), coefficients and in the last row intercepts, where the objective is nearly least.
 
     `values` are the features times coefficients, `gather` their transpose times slopes. It ends when a step gains less
-    than the share `gain` of the objective, or after `most` steps; also gives back their number. `tell` hears of each step
-    and the share that it gained.
+    than the share `gain` of the objective, or after `most` steps; also gives back their number. `tell` hears of each
+    step and the share that it gained.
     """
     reached = [math.inf]
 
