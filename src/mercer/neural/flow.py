@@ -74,7 +74,7 @@ class GradientFlow:
         times = [row["time"] for row in table]
         ax.semilogx(times, [row["loss"] / (start or 1.0) for row in table], label="loss, of that at the start")
         ax.semilogx(times, [row["modes"] / len(self.gaps) for row in table], label="modes trained")
-        name_axes(ax, "Time", "Share", f"Gradient flow, {self.kernel}")
+        name_axes(ax, "Time", "Share", "Gradient flow")
         legend(ax, loc="best")
         return ax
 
