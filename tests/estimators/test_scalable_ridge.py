@@ -234,7 +234,7 @@ def test_saved_models_predict_the_same_and_few_functions_keep_no_rows(solver, tm
         np.testing.assert_allclose(model.function_(NEW) + model.intercept_, model.predict(NEW), atol=1e-8)
         with pytest.raises(InputError, match="does not keep them"):
             loaded.loo_predictions_  # noqa: B018
-        with pytest.raises(InputError, match="give it X and y"):
+        with pytest.raises(InputError, match="pass X and y"):
             KernelRidge(solver=solver, n_landmarks=5).fit(X, y).plot()
 
 

@@ -43,6 +43,7 @@ class Sheet:
     cross, tangent : Tensor
         The covariance S and the tangent kernel T of pairs of images, (H, W, ...).
     shift : Shift
+        How many places further, down and to the right.
     flat : bool
         Whether these are rows, which have no places.
     """

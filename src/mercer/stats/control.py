@@ -62,7 +62,7 @@ def control_functional(
         Values at the rows, or a function that gives them.
     X : array or table of shape (n, d)
         The rows, which must differ.
-    score, log_prob, kernel
+    score, log_prob, kernel : callable or array of shape (n, d), callable, and Kernel or str
         As for `ksd`.
     alpha : float
         Ridge, relative to the mean of k_p(x, x).

@@ -36,6 +36,8 @@ def ksd(
 
     Parameters
     ----------
+    X : array or table of shape (n, d)
+        The sample.
     score : callable or array of shape (n, d)
         The gradients of log p at the rows.
     log_prob : callable
@@ -45,6 +47,8 @@ def ksd(
         a sample does not converge to p; or a kernel of its own on points, such as `DiscreteSteinKernel`.
     estimator : str
         "v", or "u" for the unbiased one, which can be negative.
+    squared : bool
+        Give KSD^2.
     sample_weight : array-like of shape (n,), or None
         Of the rows, possibly negative, divided by their sum.
     memory_budget : int, str or None

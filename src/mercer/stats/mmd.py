@@ -56,6 +56,12 @@ def mmd(
         side, and pair rows that are read together, so that these must be in random order.
     weights_x, weights_y : array of shape (m,) and (n,), or None
         Of the rows, possibly negative, divided by their sum; for "v" and "u".
+    block_size, budget : int or None
+        Rows in a block of "block", and random pairs of "incomplete".
+    random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+        The seed; None is 0.
+    memory_budget : int, str or None
+        Bytes, or text such as "2GiB"; by default half of what is free.
 
     References
     ----------
