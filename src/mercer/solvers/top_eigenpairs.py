@@ -14,6 +14,7 @@ from mercer.core.errors import InputError, NotPositiveDefiniteError
 from mercer.core.memory import give_back, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.core.seeding import generator_from
+from mercer.core.threads import on_one_core
 from mercer.solvers.decompose import eigh, eigh_in_place
 from mercer.solvers.dials import (
     ALLOWED,
@@ -128,7 +129,7 @@ def _one_by_one(
     started = time.perf_counter()
     rounding = EIGENPAIRS_ROUNDED * A.n**0.5 * A.precision
     most = min(A.n - 1, max_iter, MOST_STEPS)
-    found = best_vectors(A, count, max(tol, rounding), rounding * scale, most, generator)
+    found = on_one_core(lambda: best_vectors(A, count, max(tol, rounding), rounding * scale, most, generator))
     if found is None:
         return None
     top = float(found.values[0])
