@@ -26,6 +26,13 @@ def test_each_dial_says_what_it_is(path):
 
 
 @pytest.mark.parametrize("path", GATHERED, ids=str)
+def test_a_number_has_its_name_alone(path):
+    targets = [node.targets for node in ast.parse((PACKAGE / path).read_text()).body if isinstance(node, ast.Assign)]
+    names = [name.id for target in targets for part in target for name in ast.walk(part) if isinstance(name, ast.Name)]
+    assert len(names) == len(set(names)), [name for name in names if names.count(name) > 1]
+
+
+@pytest.mark.parametrize("path", GATHERED, ids=str)
 def test_no_module_of_a_package_with_dials_has_numbers_of_its_own(path):
     folder = (PACKAGE / path).parent
     others = [file for file in folder.rglob("*.py") if file.name not in ("dials.py", "costs.py")]

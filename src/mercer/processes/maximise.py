@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 
+from mercer.core.blas import one_blas_thread
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.threads import on_one_core
 from mercer.processes.dials import (
@@ -29,6 +30,7 @@ SPREAD = {"length_scale": np.log(10.0), "noise": np.log(100.0)}
 """Restarts draw logs this far either way from the start; other parameters by a factor of three."""
 
 Progress = Callable[[int, float], None]
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,13 @@ class Ascent:
             self._seen[key] = self._evaluate(theta)
         return self._seen[key]
 
+    def _quietly(self, work: Callable[[], R]) -> R:
+        """The result of work that on few rows wakes no threads: those of torch and OpenBLAS would fight for cores."""
+        if len(self.evidence.data) > FEW_ROWS:
+            return work()
+        with one_blas_thread():
+            return on_one_core(work)
+
     def _evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = self.evidence(theta)
         if not np.isfinite(value):
@@ -116,7 +125,7 @@ class Ascent:
         that is known to be near the end is better served by `first_step`, the largest change of an entry in it; since
         first steps may then be too short to gain much, they are never the last.
         """
-        _, slope = self(start)
+        _, slope = self._quietly(lambda: self(start))
         if not self.hyperparameters.open:
             return self
         low, high = self.hyperparameters.bounds.T
@@ -152,8 +161,7 @@ class Ascent:
                 },
             )
 
-        small = len(self.evidence.data) <= FEW_ROWS
-        found = on_one_core(minimised) if small else minimised()
+        found = self._quietly(minimised)
         self.converged = found.nit < max_iter and found.nfev < most
         words = "no further progress" if self.converged else "stopped at the limit"
         done = found.success or found.status == STOPPED

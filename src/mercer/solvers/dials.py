@@ -101,7 +101,7 @@ SCIPY_EIGH = range(200, 12_000)
 2.1 and 2.7 at 200, 33 and 41 at 500, 221 and 291 at 1,000, 2,547 and 3,346 at 2,000. Far above, scipy's LAPACK crashed.
 """
 
-FEW_ROWS = 120
+FEW_FACTORED = 120
 """Rows, and columns, up to which a factor and what it solves are scipy's: a call of torch takes as long as a matrix of
 50 rows. On an AMD EPYC (Zen 5), 30 and 100 rows: a factor 4 and 18 microseconds against 5 and 33, a solution 1 and 4
 against 5 and 7. From 128 rows on OpenBLAS wakes its threads; for inverses it does so always.

@@ -13,7 +13,7 @@ from torch import Tensor
 from mercer.core.errors import NotFiniteError, NotPositiveDefiniteError
 from mercer.solvers.decompose import by_scipy, eigvalsh, not_finite, on_host
 from mercer.solvers.dials import (
-    FEW_ROWS,
+    FEW_FACTORED,
     FIRST_JITTER,
     INVERSE_BLOCK,
     LARGEST_EXPLAINED,
@@ -142,8 +142,8 @@ def solve_factored(L: Tensor, B: Tensor) -> Tensor:
 
 def few_rows(matrix: Tensor, B: Tensor | None = None) -> bool:
     """Whether scipy's calls take less time than torch's, since the numbers take hardly any."""
-    few = len(matrix) <= FEW_ROWS and on_host(matrix)
-    return few and (B is None or (on_host(B) and B.shape[1] <= FEW_ROWS))
+    few = len(matrix) <= FEW_FACTORED and on_host(matrix)
+    return few and (B is None or (on_host(B) and B.shape[1] <= FEW_FACTORED))
 
 
 def inverse_diagonal(L: Tensor) -> Tensor:

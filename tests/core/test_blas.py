@@ -1,0 +1,18 @@
+import pytest
+import scipy.linalg  # noqa: F401  (its OpenBLAS is one of the libraries)
+from threadpoolctl import ThreadpoolController
+
+from mercer.core.blas import one_blas_thread
+
+
+def counts():
+    return [library.num_threads for library in ThreadpoolController().select(internal_api="openblas").lib_controllers]
+
+
+def test_threads_are_put_back_also_after_an_error():
+    with ThreadpoolController().select(internal_api="openblas").limit(limits=2):
+        before = counts()
+        with pytest.raises(ValueError, match="no"), one_blas_thread(), one_blas_thread():
+            assert set(counts()) <= {1}
+            raise ValueError("no")
+        assert counts() == before
