@@ -9,10 +9,15 @@ def counts():
     return [library.num_threads for library in ThreadpoolController().select(internal_api="openblas").lib_controllers]
 
 
+def fails_on_one_thread():
+    with one_blas_thread(), one_blas_thread():
+        assert set(counts()) <= {1}
+        raise ValueError("no")
+
+
 def test_threads_are_put_back_also_after_an_error():
     with ThreadpoolController().select(internal_api="openblas").limit(limits=2):
         before = counts()
-        with pytest.raises(ValueError, match="no"), one_blas_thread(), one_blas_thread():
-            assert set(counts()) <= {1}
-            raise ValueError("no")
+        with pytest.raises(ValueError, match="no"):
+            fails_on_one_thread()
         assert counts() == before
