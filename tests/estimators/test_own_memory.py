@@ -240,3 +240,9 @@ def test_slices_of_what_is_borrowed_are_borrowed():
     assert points.take(slice(0, 2)).borrowed
     assert points.borrowed_bytes == 4 * 2 * 4
     assert points.owned().borrowed_bytes == 0
+
+
+def test_copied_rows_lie_in_memory_as_they_do_after_loading():
+    by_columns = as_points(np.asfortranarray(X))
+    assert not by_columns.values.is_contiguous()
+    assert by_columns.owned().values.is_contiguous()

@@ -311,3 +311,15 @@ def test_numbers_too_large_for_a_forecast_are_errors_of_ours():
         equivalents_accuracy([1.0, 0.5], [0.0, 0.0], 5)
     with pytest.raises(InputError, match="overflows"):
         taylor_coefficients(Gaussian(1.0), 4, radius=1e308)
+
+
+def test_equal_rows_beside_an_intercept_have_no_diagnostics():
+    model = KernelRidge(Gaussian(), alpha=1.0).fit(np.ones((20, 2)), np.arange(20.0))
+    with pytest.raises(InputError, match="All rows are equal"):
+        model.diagnostics()
+
+
+def test_the_constant_is_left_out_where_centred_kernels_vanish():
+    eigen = Eigen.of(np.ones((5, 5)), intercept=True)
+    np.testing.assert_allclose(np.abs(eigen.vectors[:, -1]), 5**-0.5)
+    assert np.isfinite(RidgePath.of(eigen, np.arange(5.0)).loo).all()

@@ -47,10 +47,11 @@ class Points:
         return Points([self.values[i] for i in rows], self.names, self.borrowed)
 
     def owned(self) -> Points:
-        """The same in memory of its own; objects are copied where they are arrays."""
+        """The same in memory of its own, a copy row by row as in files; objects are copied where they are arrays."""
         if not self.borrowed:
             return self
-        values = self.values.clone() if self.is_tensor else list(map(_copied, self.values))
+        by_rows = torch.contiguous_format
+        values = self.values.clone(memory_format=by_rows) if self.is_tensor else list(map(_copied, self.values))
         return replace(self, values=values, borrowed=False)
 
     def double(self) -> Points:

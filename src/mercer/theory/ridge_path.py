@@ -45,10 +45,15 @@ class Eigen:
         if not intercept:
             values, vectors = eigh(A)
             return cls(values.clip(min=0.0), vectors, w)
+        if len(K) < 2:
+            raise InputError(
+                "All rows are equal: an intercept explains them alone. At least two different rows are needed."
+            )
         u = np.sqrt(w / w.sum())
         A -= np.outer(u, u @ A)
         A -= np.outer(A @ u, u)
-        values, vectors = eigh(A + 4 * np.trace(A) * np.outer(u, u))
+        beyond = 4 * max(np.trace(A), np.linalg.norm(A)) or 1.0  # where rows do not differ A is zero, or rounding
+        values, vectors = eigh(A + beyond * np.outer(u, u))
         return cls(np.append(values[:-1].clip(min=0.0), np.inf), vectors, w)
 
     @property

@@ -12,7 +12,7 @@ from mercer.kernels import Kernel
 from mercer.plots.canvas import vector
 from mercer.plots.risk import risk_curve
 from mercer.theory.algebra import eigh, solve
-from mercer.theory.arguments import POSITIVE, check, rows_counts
+from mercer.theory.arguments import POSITIVE, check, columns_of, rows_counts
 from mercer.theory.equivalents import krr_risk
 
 
@@ -97,7 +97,7 @@ def universality(
     check(kernel=kernel, repeats=repeats, random_state=random_state)
     K = np.asarray(kernel(X))
     N = len(K)
-    y, rows = vector(y, "y", N), rows_counts(n, most=max(1, N - 1))
+    y, rows = columns_of(vector(y, "y", N), N)[:, 0], rows_counts(n, most=max(1, N - 1))
     values, U = eigh(K / N)
     values, v = values.clip(min=0.0), U.T @ y / np.sqrt(N)
     rng = np.random.default_rng(as_seed(random_state))
