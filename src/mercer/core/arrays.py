@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.threads import GRAIN
+from mercer.core.threads import GRAIN, LONG
 
 IMPUTE = "remove or impute it first."
 IMPUTE_ROWS = "impute it, for example with SimpleImputer."
@@ -140,7 +140,8 @@ def check_finite(values: Tensor, name: str, names: Sequence[str] | None = None, 
 
 
 def _sum_is_finite(values: Tensor) -> bool:
-    return all(bool(torch.isfinite(part.sum())) for part in quiet_pieces(values))
+    pieces = quiet_pieces(values) if values.numel() <= LONG else (values,)
+    return all(bool(torch.isfinite(part.sum())) for part in pieces)
 
 
 def quiet_pieces(values: Tensor) -> Sequence[Tensor]:
