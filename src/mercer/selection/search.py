@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+from mercer.core.blas import one_blas_thread
 from mercer.kernels import Kernel
 from mercer.kernels.columns import per_column
 from mercer.selection.dials import (
@@ -148,4 +149,7 @@ def _minimise(objective: Objective, start: np.ndarray, max_iter: int, callback: 
     if objective.alpha is None:
         bounds[-1] = RIDGE_RANGE
     options = {"maxiter": max_iter, "maxfun": EVALUATIONS * max_iter, "ftol": SMALLEST_GAIN, "gtol": 1e-5}
-    return minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
+    with one_blas_thread():
+        return minimize(
+            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options
+        )
