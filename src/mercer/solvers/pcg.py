@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError, InputTypeError
-from mercer.core.memory import resolve_budget
+from mercer.core.memory import give_back, resolve_budget
 from mercer.core.results import Solution
 from mercer.solvers import conjugate_gradients as cg
 from mercer.solvers.dials import (
@@ -118,6 +118,7 @@ class PCG:
         started = time.perf_counter()
         products = Products.of(A)
         preconditioner = self.preconditioner_of(A, products, smallest_alpha)
+        give_back()  # what its columns were made of
         return PreparedPCG(self, products, preconditioner, time.perf_counter() - started)
 
     def solve(self, A: System, B: Tensor, alpha: float | Tensor) -> Solution:

@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from mercer.core.blocks import new_matrix
 from mercer.core.errors import NotPositiveDefiniteError
 from mercer.core.seeding import generator_from
 from mercer.solvers.decompose import eigvalsh
@@ -139,7 +140,8 @@ class Shifted:
         core = F.new_zeros(r, r)
         rows = max(r, CORE_NUMBERS // max(1, r))
         for part, some in zip(F.split(rows), rest.split(rows), strict=True):
-            add_gram(core, part * (scale / some).sqrt())
+            weighted = new_matrix(len(part), r, F.dtype, F.device)
+            add_gram(core, torch.mul(part, (scale / some).sqrt(), out=weighted))
         steep = bool(core.abs().sum(0).amax() > STEEP * scale) if r else False
         core.diagonal().add_(scale)
         L = try_cholesky(core)

@@ -101,18 +101,9 @@ def variable(X: Any, name: str, kernel: Any) -> Variable:
         raise InputError(f"One kernel is needed for {name}, got {len(kernels)}.")
     if is_mixed(X) and domain_of(kernels, X) == "vectors":
         (X,) = encoded([X])
-    points = rows_of(X, name, domain_of(kernels, X))
+    points = sample_points(X, name, domain_of(kernels, X))
     chosen = kernels[0]
     return Variable(points, resolve(chosen.bind(points.names), points) if chosen.domain == "vectors" else chosen)
-
-
-def rows_of(X: Any, name: str, domain: str = "vectors") -> Points:
-    """Rows of numbers; one dimension is one column."""
-    if isinstance(X, list | tuple) and domain == "vectors":
-        X = plain_array(X, name)
-    if domain == "vectors" and np.ndim(X) == 1 and not isinstance(X, Points):
-        X = X.reshape(-1, 1) if isinstance(X, Tensor) else np.asarray(X).reshape(-1, 1)
-    return sample_points(X, name, domain)
 
 
 def is_labels(X: Any) -> bool:

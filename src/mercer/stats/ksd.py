@@ -37,7 +37,7 @@ def ksd(
     Parameters
     ----------
     X : array or table of shape (n, d)
-        The sample.
+        The sample; one dimension is one column.
     score : callable or array of shape (n, d)
         The gradients of log p at the rows.
     log_prob : callable

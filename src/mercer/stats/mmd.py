@@ -39,7 +39,7 @@ def mmd(
     Parameters
     ----------
     X, Y : array, table, RowSource or list
-        Samples with the same columns, or lists of objects for kernels that take them.
+        Samples with the same columns (one dimension is one column), or lists of objects for kernels that take them.
     kernel : Kernel, str or callable
         A kernel or the name of one; a width "median" is that of the pooled rows. With "precomputed", X and Y are the
         rows of the pooled Gram matrix, of shapes (m, m + n) and (n, m + n).

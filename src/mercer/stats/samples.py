@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points, as_points, promote
+from mercer.core.arrays import Points, as_points, plain_array, promote
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import require, resolve_budget
 from mercer.core.values import as_values
@@ -59,7 +60,15 @@ class Pooled:
 
 
 def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
-    """One sample: a table of numbers, a list of objects where the kernel takes them, or a source of rows that fits."""
+    """One sample: a table of numbers, a list of objects where the kernel takes them, or a source of rows that fits.
+
+    Numbers of one dimension are one column.
+
+    >>> sample_points([1.0, 2.0, 4.0], "X").values.shape
+    torch.Size([3, 1])
+    """
+    if domain == "vectors":
+        X = _column(X, name)
     points = _read(X) if isinstance(X, RowSource) else as_points(X, name, objects=domain == "objects")
     if len(points) == 0:
         raise InputError(f"{name} has no rows: give at least one.")
@@ -70,6 +79,15 @@ def sample_points(X: Any, name: str, domain: str = "vectors") -> Points:
     if domain == "vectors":
         _check_squares(points.values, name)
     return points
+
+
+def _column(X: Any, name: str) -> Any:
+    """One dimension as a column, anything else as it is."""
+    if isinstance(X, list | tuple):
+        X = plain_array(X, name)
+    if isinstance(X, Points) or np.ndim(X) != 1:
+        return X
+    return (X if isinstance(X, Tensor) else np.asarray(X)).reshape(-1, 1)
 
 
 def _check_squares(values: Tensor, name: str) -> None:

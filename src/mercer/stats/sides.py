@@ -15,9 +15,9 @@ from mercer.kernels import Gaussian, Kernel, Linear, resolve
 from mercer.kernels.pair import DensePair
 from mercer.stats.dials import SIDE_WIDTHS
 from mercer.stats.families import column_scales, domain_of, family, given_kernels, some_rows
-from mercer.stats.hsic import indicators, is_labels, label_values, rows_of
+from mercer.stats.hsic import indicators, is_labels, label_values
 from mercer.stats.mixed import encoded, is_mixed
-from mercer.stats.samples import column_labels
+from mercer.stats.samples import column_labels, sample_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Side:
         """Kernel values of new rows and those of the sample."""
         if kernel.domain == "matrix":
             raise InputTypeError("A ready Gram matrix has no kernel for new rows.")
-        new = rows_of(X, self.name, kernel.domain) if self.labels is None else indicators(X, self.labels)
+        new = sample_points(X, self.name, kernel.domain) if self.labels is None else indicators(X, self.labels)
         return kernel.on(DensePair(new, self.points)).double().cpu()
 
 
@@ -72,7 +72,7 @@ def side(X: Any, name: str, kernel: Any, seed: int) -> Side:
     kernels = given_kernels(kernel)
     if is_mixed(X) and domain_of(kernels, X) == "vectors":
         (X,) = encoded([X])
-    points = rows_of(X, name, domain_of(kernels, X))
+    points = sample_points(X, name, domain_of(kernels, X))
     if kernels is None:
         return Side(name, points, _gaussians(points, seed) if points.is_tensor else family(None, points, seed))
     if kernels[0].domain == "matrix" and points.values.shape[0] != points.values.shape[1]:

@@ -73,7 +73,8 @@ def two_sample_test(
     Parameters
     ----------
     X, Y : array, table, RowSource or list
-        Samples with the same columns, or lists of strings or other objects for kernels that take them.
+        Samples with the same columns (one dimension is one column), or lists of strings or other objects for kernels
+        that take them.
     kernel : Kernel, str, callable, list of them or None
         None for ten Gaussian kernels and ten Laplace kernels (of the L1 distance), whose widths cover the pooled
         distances with each column in units of its deviation; "median" for one Gaussian; a kernel, a name or a list of
