@@ -24,9 +24,12 @@ class Placement:
     dtype: torch.dtype
     memory_budget: Any = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "memory_budget", parse_budget(self.memory_budget))
+
     def beside(self, held: float) -> Placement:
         """The same where so many bytes of a budget that was given are taken; what is free counts them by itself."""
-        given = parse_budget(self.memory_budget)
+        given = self.memory_budget
         return self if given is None else replace(self, memory_budget=max(given - int(held), given // LEAST_SHARE, 1))
 
     def gram(
@@ -61,8 +64,7 @@ class Placement:
         alike = one_sample or (x is not z and x.shape[1] == z.shape[1] and X.names in (None, Z.names))
         if not (here and alike and max(len(x) * len(z), x.numel(), z.numel()) <= FORMULA_NUMBERS):
             return False
-        given = parse_budget(self.memory_budget)
-        return given is None or given >= FORMULA_BYTES
+        return self.memory_budget is None or self.memory_budget >= FORMULA_BYTES
 
 
 def _formula(kernel: Kernel, X: Points, Z: Points | None) -> torch.Tensor:

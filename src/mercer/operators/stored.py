@@ -22,12 +22,13 @@ class Stored(Operator):
     """
 
     notes = ("stored",)
+    like = Points(torch.empty(0, 0))
     in_memory = True
 
     def __init__(self, matrix: Tensor, given: torch.dtype | None = None, *, symmetric: bool = False) -> None:
         if matrix.ndim != 2:
             raise InputError(f"Stored needs a matrix, got shape {tuple(matrix.shape)}.")
-        self.matrix, self.like, self.given = matrix, Points(matrix), given
+        self.matrix, self.given = matrix, given
         self.halved = symmetric and matrix.device.type == "cpu" and matrix.dtype == torch.float64
         self.shape, self.dtype, self.device = (matrix.shape[0], matrix.shape[1]), matrix.dtype, matrix.device
 

@@ -14,18 +14,13 @@ from mercer.core.memory import resolve_budget
 from mercer.plots import alpha_path
 from mercer.selection.dials import ARRAYS_ALIVE, ENTRIES_AT_ONCE, SAME_ERROR, SHARE, ZERO_ERROR
 from mercer.selection.gcv import gcv_error
-from mercer.selection.loo import loo_error, loo_residuals
+from mercer.selection.loo import loo_criterion
 from mercer.selection.weights import positive_weights
 from mercer.solvers import Spectrum
 from mercer.solvers.centring import centred
 from mercer.solvers.scaling import powers_of_two
 
-
-def _loo(x: Tensor, inverse_diag: Tensor, alpha: float | Tensor, weights: Tensor | None, **null: Any) -> Tensor:
-    return loo_error(loo_residuals(x, inverse_diag, alpha, weights, **null), weights)
-
-
-CRITERIA: dict[str, Callable[..., Tensor]] = {"loo": _loo, "gcv": gcv_error}
+CRITERIA: dict[str, Callable[..., Tensor]] = {"loo": loo_criterion, "gcv": gcv_error}
 """Errors that choose alpha: functions of (x, inverse_diag, alpha, weights) over the rows."""
 
 

@@ -49,10 +49,8 @@ def choose(
     """
     budget = resolve_budget(memory_budget, device)
     if isinstance(solver, str) and solver == "auto":
-        kind = _kind(device)
-        name, reason = _automatic(n, n_targets, alpha, budget, kind, n_landmarks, n_features)
-    else:
-        name, reason = _checked(solver, n_landmarks, n_features), f"asked for by solver={solver!r}"
+        return _automatic(n, n_targets, alpha, budget, _kind(device), n_landmarks, n_features)
+    name, reason = _checked(solver, n_landmarks, n_features), f"asked for by solver={solver!r}"
     traits, needs_path = traits_of(name), isinstance(alpha, str)
     if needs_path and not traits.path:
         raise InputError(f"alpha={alpha!r}: solver={name!r} needs a number; solver='nystrom' searches a path.")

@@ -110,11 +110,11 @@ class Spectrum:
 
     def solve(self, B: Tensor, alpha: float | Tensor) -> Solution:
         """X of (A + alpha I) X = B for B of shape (n,) or (n, t); alpha is one number or one per column."""
-        return self.inverse(alpha).solve(B)
+        return self.inverse(alpha, B.shape[1] if B.ndim == 2 else 1).solve(B)
 
-    def inverse(self, alpha: float | Tensor) -> Inverse:
-        """(A + alpha I)^-1 for a number, or for several: one for each column or for each place of a path."""
-        return Inverse(self, check_alpha(alpha).to(self.values.device))
+    def inverse(self, alpha: float | Tensor, n_targets: int | None = None) -> Inverse:
+        """(A + alpha I)^-1 for a number, or for several: one for each target or for each place of a path."""
+        return Inverse(self, check_alpha(alpha, n_targets).to(self.values.device))
 
     def null_diag(self) -> Tensor:
         """The diagonal of the projector P onto the null space of A."""
@@ -174,8 +174,7 @@ class Inverse:
         """The product with B, (n,) or (n, t), and how far it solves the system."""
         started, spectrum = time.perf_counter(), self.spectrum
         rhs, scale = near_one(right_hand_sides(B, len(spectrum.values)).to(self.asked.device))
-        asked = check_alpha(self.asked, rhs.shape[1])
-        value = self.times(rhs)
+        asked, value = self.asked, self.times(rhs)
         missed = torch.where(self.alpha == 0, spectrum.null_part(rhs), 0.0) if self.cut else torch.zeros_like(rhs)
         backward, relative = spectrum.error.both(value, rhs - torch.where(asked == 0, missed, 0.0), asked)
         off = float(torch.where(asked == 0, 0.0, relative).max())

@@ -66,39 +66,30 @@ class OrthonormalBlocks:
         return (block._replace(kernel=InBasis(block.kernel, self.basis)) for block in self.blocks)
 
 
-@dataclass(frozen=True, eq=False)
 class InBasis:
     """The lazy matrix K E in float64; its rows are computed some at a time."""
 
-    kernel: Any
-    basis: Tensor
     dtype = torch.float64
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.kernel.shape[0], self.basis.shape[1]
-
-    @property
-    def device(self) -> torch.device:
-        return torch.device(self.kernel.device)
+    def __init__(self, kernel: Any, basis: Tensor) -> None:
+        self.kernel, self.device = kernel, torch.device(kernel.device)
+        self.basis = basis.to(self.device)
+        self.shape = (kernel.shape[0], basis.shape[1])
+        self.memory_budget = getattr(kernel, "memory_budget", None)
 
     def row_diag(self) -> Tensor:
         """k(x, x) at the rows, in float64."""
         peaks: Tensor = self.kernel.row_diag()
         return peaks
 
-    @property
-    def memory_budget(self) -> Any:
-        return getattr(self.kernel, "memory_budget", None)
-
     def rows(self, part: slice) -> Tensor:
-        """Some of the rows."""
-        basis, (n, m) = self.basis.to(self.device), self.kernel.shape
+        """Some of the rows, from kernel rows of which there are more columns."""
+        n, m = self.kernel.shape
         start, stop, _ = part.indices(n)
-        step = rows_at_once(m, basis.device)
-        values = basis.new_empty(max(0, stop - start), basis.shape[1])
+        step = rows_at_once(m, self.device)
+        values = self.basis.new_empty(max(0, stop - start), self.basis.shape[1])
         for first in range(start, stop, step):
             some = slice(first, min(first + step, stop))
-            K = torch.as_tensor(self.kernel.rows(some)).to(basis)
-            torch.mm(K, basis, out=values[first - start : some.stop - start])
+            K = torch.as_tensor(self.kernel.rows(some)).to(self.basis)
+            torch.mm(K, self.basis, out=values[first - start : some.stop - start])
         return values

@@ -69,7 +69,7 @@ class RidgeSystem:
 
     @cached_property
     def _roots(self) -> Tensor:
-        return self.scale.expand(len(self.data), 1)[:, 0]
+        return self.scale.expand(self.plain.shape[0], 1)[:, 0]
 
     @cached_property
     def _mean_and_rest(self) -> tuple[Tensor, Tensor]:

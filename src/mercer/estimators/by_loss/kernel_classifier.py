@@ -31,7 +31,7 @@ from mercer.data.given import (
     Targets,
     Weights,
 )
-from mercer.data.rows import DaskRows, RowSource, is_dask
+from mercer.data.rows import RowSource, is_dask
 from mercer.estimators.by_loss.base import LossEstimator
 from mercer.estimators.by_loss.classifier_plot import regions_plot, reliability_plot
 from mercer.estimators.by_loss.fit import LossFit
@@ -57,8 +57,8 @@ from mercer.estimators.common.labels import (
     with_class_weights,
 )
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
-from mercer.estimators.common.refused import adds_rows, refuse_path
-from mercer.estimators.common.samples import check_features, checked_rows, checked_sample, checked_source
+from mercer.estimators.common.refused import adds_rows
+from mercer.estimators.common.samples import check_features, checked_rows, checked_sample, source_given
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.common.solvers import solver_rule
 from mercer.estimators.common.spread import predicted_later, values_at
@@ -204,12 +204,9 @@ class KernelClassifier(ScoreMixin, ClassifierMixin, LossEstimator):
         X, y and `sample_weight` may be Dask arrays or data frames; y may then name a column of X. Rows that are read in
         parts are fitted on landmarks, in as many passes as the loss needs.
         """
-        refuse_path(self, X, y)
         settings = LossSettings.of_classifier(self.get_params(deep=False))
-        if is_dask(X):
-            X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
-        if isinstance(X, RowSource):
-            source = checked_source(self, X, y, sample_weight, labels=True)
+        source = source_given(self, X, y, sample_weight, labels=True)
+        if source is not None:
             with using_engine(settings.client, source) as engine:
                 return self._keep(fit_labels(settings, source, engine))
         classes, codes = encoded(y)

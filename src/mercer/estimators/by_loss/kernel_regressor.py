@@ -32,7 +32,7 @@ from mercer.data.given import (
     Targets,
     Weights,
 )
-from mercer.data.rows import DaskRows, RowSource, is_dask
+from mercer.data.rows import RowSource, is_dask
 from mercer.estimators.by_loss.base import LossEstimator
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.intervals import held_out, interval, with_left_out_predictions
@@ -50,13 +50,13 @@ from mercer.estimators.common.base import all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.parameters import POSITIVE_RIDGE, loss_rule
 from mercer.estimators.common.refits import checked_order
-from mercer.estimators.common.refused import adds_rows, refuse_path
+from mercer.estimators.common.refused import adds_rows
 from mercer.estimators.common.samples import (
     check_features,
     checked_rows,
     checked_sample,
-    checked_source,
     features_to_draw,
+    source_given,
 )
 from mercer.estimators.common.scores import ScoreMixin, on_host, quantile_score, with_targets
 from mercer.estimators.common.solvers import solver_rule
@@ -213,14 +213,9 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
         Dask collections and `order` are as in `KernelRidge.fit`. Rows that are read in parts are fitted on landmarks,
         in as many passes as the loss needs.
         """
-        refuse_path(self, X, y)
         settings = LossSettings.of_regressor(self.get_params(deep=False))
-        if is_dask(X):
-            X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
-        if isinstance(X, RowSource):
-            if order is not None:
-                raise InputError("order= is for rows in memory.")
-            source = checked_source(self, X, y, sample_weight)
+        source = source_given(self, X, y, sample_weight, order)
+        if source is not None:
             with using_engine(settings.client, source) as engine:
                 return self._keep(fit_numbers(settings, source, engine))
         sample = checked_sample(self, settings.kernel, X, y, sample_weight)
@@ -230,9 +225,9 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
             words = "A column-vector y was passed when a 1d array was expected: use y.ravel()."
             warnings.warn(words, DataConversionWarning, stacklevel=3)
             sample = replace(sample, one_target=True)
+        ranks = checked_order(order, len(sample))
         plan, tuning = tuned(plan_loss(settings, sample), sample)
-        fit = solve_loss(plan, sample, tuning)
-        return self._keep(replace(fit, order=checked_order(order, len(sample))))
+        return self._keep(replace(solve_loss(plan, sample, tuning), order=ranks))
 
     @Where(adds_rows)
     @all_or_nothing

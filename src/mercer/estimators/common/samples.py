@@ -20,7 +20,7 @@ from mercer.core.arrays import Points, as_points, check_finite, refuse_lazy, ref
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.engines import Engine, sample_with
 from mercer.data.given import Rows, Targets, Weights
-from mercer.data.rows import RowSource
+from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.data.sample import Sample
 from mercer.data.table import first_text
 from mercer.estimators.common.concerns import refuse_text
@@ -44,7 +44,7 @@ def checked_sample(
         rows = _array_rows(estimator, X, reset=reset) if objects is None else objects
         targets = _numpy_targets(y, len(rows))
     _check_size(targets, rows, getattr(estimator, "dtype", None) == "float32")
-    weights = checked_weights(sample_weight, len(rows))
+    weights = checked_weights(sample_weight, len(targets))
     columns = targets.unsqueeze(1) if targets.ndim == 1 else targets
     square = kernel.domain == "matrix"
     return Sample(rows, columns, weights, targets.ndim == 1, torch_in=isinstance(X, Tensor), square=square)
@@ -55,6 +55,20 @@ def checked_inputs(estimator: BaseEstimator, kernel: Kernel, X: Rows) -> Sample:
     rows = checked_rows(estimator, kernel, X, reset=True)
     no_targets = torch.empty(len(rows), 0, dtype=torch.float64)
     return Sample(rows, no_targets, None, False, isinstance(X, Tensor), square=kernel.domain == "matrix")
+
+
+def source_given(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any = None, order: Any = None, *, labels: bool = False
+) -> RowSource | None:
+    """The source of rows to fit to, also for Dask collections; None for rows in memory."""
+    refuse_path(estimator, X, y)
+    if is_dask(X):
+        X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
+    if not isinstance(X, RowSource):
+        return None
+    if order is not None:
+        raise InputError("order= is for rows in memory.")
+    return checked_source(estimator, X, y, sample_weight, labels=labels)
 
 
 def checked_source(
@@ -126,13 +140,13 @@ def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
     """Rows from a table as scikit-learn reads it, with the names seen in `fit`; NaN and infinities are found by us."""
     if isinstance(X, Points):
         return _named_rows(estimator, X, reset=reset)
-    refuse_path(estimator, X)
-    refuse_masked(X, "X")
-    refuse_lazy(X, "X")
     try:
         if _is_plain(X) and not hasattr(estimator, "feature_names_in_"):
             _check_n_features(estimator, X, reset=reset)
             return as_points(X, source=X)
+        refuse_path(estimator, X)
+        refuse_masked(X, "X")
+        refuse_lazy(X, "X")
         with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
             array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
     except MercerError:
@@ -236,11 +250,11 @@ def _tensor_targets(y: Any, n_rows: int) -> Tensor:
 
 
 def _numpy_targets(y: Any, n_rows: int) -> Tensor:
+    if _is_plain(y, 1):
+        return _finite_targets(np.array(y, dtype=np.float64), n_rows)
     _reject_gradients(y, "y")
     refuse_masked(y, "y")
     refuse_text(y)
-    if _is_plain(y, 1):
-        return _finite_targets(np.array(y, dtype=np.float64), n_rows)
     try:
         array = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"

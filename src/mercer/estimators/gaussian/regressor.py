@@ -20,13 +20,12 @@ from mercer.core.rules import FLAG, Rules, one_of
 from mercer.core.seeding import as_seed
 from mercer.data.engines import using_engine
 from mercer.data.given import Axes, Budget, ByName, Device, Mean, Noise, Order, Precision, Rows, Seed, Targets
-from mercer.data.rows import DaskRows, RowSource, is_dask
+from mercer.data.rows import RowSource, is_dask
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.influence import Influence, most_influential
 from mercer.estimators.common.refits import checked_order
-from mercer.estimators.common.refused import refuse_path
-from mercer.estimators.common.samples import check_features, checked_rows, checked_sample, checked_source
+from mercer.estimators.common.samples import check_features, checked_rows, checked_sample, source_given
 from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.estimators.gaussian.fit import ProcessFit, fit_process, likelihood_of, with_more
@@ -219,19 +218,15 @@ class GaussianProcessRegressor(ScoreMixin, MultiOutputMixin, RegressorMixin, Ker
         `order` tells how rows follow each other in time: one number, date or text for each. It changes no prediction,
         but `predict_interval` then takes its width from forecasts of later rows from earlier ones.
         """
-        refuse_path(self, X, y)
         settings = ProcessSettings.of(self.get_params(deep=False))
-        if is_dask(X):
-            X, y = DaskRows(X, y), None
-        if isinstance(X, RowSource):
-            if order is not None:
-                raise InputError("order= is for rows in memory.")
-            source = checked_source(self, X, y, None)
+        source = source_given(self, X, y, order=order)
+        if source is not None:
             with using_engine(None, source) as engine:
                 return self._keep(fit_source(settings, source, engine))
         sample = checked_sample(self, settings.bare_kernel, X, y, None)
+        ranks = checked_order(order, len(sample))
         plan = plan_process(settings, sample)
-        return self._keep(replace(fit_process(plan, sample), order=checked_order(order, len(sample))))
+        return self._keep(replace(fit_process(plan, sample), order=ranks))
 
     @all_or_nothing
     def partial_fit(self, X: Rows, y: Targets, noise: Noise | None = None) -> Self:

@@ -31,21 +31,20 @@ from mercer.data.given import (
     Targets,
     Weights,
 )
-from mercer.data.rows import DaskRows, RowSource, is_dask
+from mercer.data.rows import RowSource, is_dask
 from mercer.estimators.common.available import available_if
 from mercer.estimators.common.base import WithClient, all_or_nothing
 from mercer.estimators.common.convergence import warn_if_not_converged
 from mercer.estimators.common.influence import Influence, most_influential
 from mercer.estimators.common.parts import rows_to_sample, same_setting
 from mercer.estimators.common.refits import checked_order
-from mercer.estimators.common.refused import refuse_path
 from mercer.estimators.common.samples import (
     check_features,
     checked_rows,
     checked_sample,
-    checked_source,
     features_to_draw,
     sampled,
+    source_given,
 )
 from mercer.estimators.common.scores import ScoreMixin, on_host
 from mercer.estimators.common.solvers import solver_rule
@@ -242,22 +241,18 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         but `predict_interval` and `report` then go by forecasts of later rows from earlier ones. X, y and
         `sample_weight` may be Dask arrays or data frames; y may then name a column of X.
         """
-        refuse_path(self, X, y)
         settings = RidgeSettings.of(self.get_params(deep=False))
-        if is_dask(X):
-            X, y, sample_weight = DaskRows(X, y, sample_weight), None, None
-        if isinstance(X, RowSource):
-            if order is not None:
-                raise InputError("order= is for rows in memory.")
-            source = checked_source(self, X, y, sample_weight)
+        source = source_given(self, X, y, sample_weight, order)
+        if source is not None:
             with using_engine(settings.client, source) as engine:
                 some = sampled(source, rows_to_sample(settings, source), settings.seed, engine)
                 plan, tuning = planned_source(settings, source, some)
                 return self._keep(solve_source(plan, source, some, engine, tuning))
         sample = checked_sample(self, settings.kernel, X, y, sample_weight)
+        ranks = checked_order(order, len(sample))
         plan, tuning = planned(settings, sample)
         solve = solve_full if plan.traits.sums_of == "rows" else solve_few
-        return self._keep(replace(solve(plan, sample, tuning), order=checked_order(order, len(sample))))
+        return self._keep(replace(solve(plan, sample, tuning), order=ranks))
 
     @available_if(lambda self: merges(self.solver))
     @all_or_nothing

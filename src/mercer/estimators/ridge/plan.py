@@ -108,10 +108,13 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
         )
     data, seen, square = sample.positive()[0], sample.seen, settings.kernel.domain == "matrix"
     device, budget = device_of(settings.device, seen), budget_if_kept(settings.memory_budget, sample.rows)
-    few = settings.open and settings.automatic and few_rows(sample, merge=False) and _path_fits(data, budget, device)
-    alpha = "loo" if few else _alpha(settings, seen.n_targets)
     asked = settings.solver if settings.method is None else settings.method
+    few = settings.open and settings.automatic and few_rows(sample, merge=False)
+    alpha = "loo" if few else _alpha(settings, seen.n_targets)
     solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
+    if few and solver != SPECTRAL:  # the path does not fit
+        few, alpha = False, _alpha(settings, seen.n_targets)
+        solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
     if settings.solver == "auto":
         if solver == "nystrom" and settings.n_landmarks is None and square:
             # a matrix has no rows to choose landmarks from: an error that says what would fit
