@@ -98,8 +98,9 @@ def _errors_along(
     t = weighted.shape[1] // k
     squares, plain, free, size, summed = (weighted.new_zeros(shape) for shape in ((k, t), (k, t), (k,), (t,), (t,)))
     weight, count = 0.0, 0.0
+    rows = entries_at_once(memory_budget, basis.device) // max(1, k * t)
     for block in blocks:
-        for K, y, w in block.parts(entries_at_once(memory_budget, basis.device) // max(1, k * t)):
+        for K, y, w in block.parts(rows):
             B = (K.to(basis) @ basis).sub_(mean)
             del K
             y = y.to(basis) - target
@@ -126,8 +127,9 @@ def loo_predictions_of_few(
     inverse = spectrum.inverse_values(alphas)
     coef = inverse * (spectrum.basis.T @ spectrum.equations.cross)
     centre, found = _Centre.of(spectrum), []
+    rows = entries_at_once(memory_budget, coef.device) // max(1, t)
     for block in blocks:
-        for K, y, w in block.parts(entries_at_once(memory_budget, coef.device) // max(1, t)):
+        for K, y, w in block.parts(rows):
             K, y = K.to(coef), y.to(coef)
             w = torch.ones_like(y[:, :1]) if w is None else w.to(coef).unsqueeze(1)
             B = (K @ spectrum.basis).sub_(centre.functions)

@@ -57,18 +57,18 @@ def loo_residuals(
     >>> loo_residuals(y / 2, torch.ones(2).double() / 2, alpha=1.0)
     tensor([1., 3.], dtype=torch.float64)
     """
-    return _residuals(x, inverse_diag, alpha, positive_weights(weights, x), null_part, null_diag)
+    return _residuals(x, inverse_diag, alpha, along_rows(positive_weights(weights, x), x), null_part, null_diag)
 
 
 def _residuals(
     x: Tensor,
     inverse_diag: Tensor,
     alpha: float | Tensor,
-    weights: Tensor,
+    w: Tensor,
     null_part: Tensor | None,
     null_diag: Tensor | None,
 ) -> Tensor:
-    w, diagonal = along_rows(weights, x), along_rows(inverse_diag, x)
+    diagonal = along_rows(inverse_diag, x)
     alphas = torch.as_tensor(alpha, dtype=x.dtype, device=x.device)
     extra = (w - 1.0).clamp(min=0.0)  # weight that stays when one unit is removed
     top, bottom = alphas * x, extra + alphas * diagonal
@@ -88,7 +88,7 @@ def loo_error(residuals: Tensor, weights: Tensor | None = None) -> Tensor:
     >>> loo_error(torch.tensor([1.0, 3.0]).double(), torch.tensor([3.0, 1.0]))
     tensor(3., dtype=torch.float64)
     """
-    return _mean_square(residuals, positive_weights(weights, residuals))
+    return _mean_square(residuals, along_rows(positive_weights(weights, residuals), residuals))
 
 
 def loo_criterion(
@@ -100,11 +100,12 @@ def loo_criterion(
     null_diag: Tensor | None = None,
 ) -> Tensor:
     """`loo_error` of `loo_residuals` for weights that are checked."""
-    return _mean_square(_residuals(x, inverse_diag, alpha, weights, null_part, null_diag), weights)
+    w = along_rows(weights, x)
+    return _mean_square(_residuals(x, inverse_diag, alpha, w, null_part, null_diag), w)
 
 
-def _mean_square(residuals: Tensor, weights: Tensor) -> Tensor:
-    return (along_rows(weights, residuals) * residuals.square()).sum(0) / weights.sum()
+def _mean_square(residuals: Tensor, w: Tensor) -> Tensor:
+    return (w * residuals.square()).sum(0) / w.sum()
 
 
 def loo_predictions(
@@ -128,8 +129,8 @@ def loo_predictions(
         prepared = prepared.inverse(0.0 if alpha is None else alpha)
     given = Y.to(prepared.L if isinstance(prepared, CholeskyFactor) else prepared.values).reshape(len(Y), -1)
     y = centred(given, weights, wanted=prepared.lift is not None)[1]
-    w = positive_weights(weights, y)
-    b = w.sqrt().unsqueeze(1) * y
+    w = positive_weights(weights, y).unsqueeze(1)
+    b = w.sqrt() * y
     if isinstance(prepared, CholeskyFactor):
         residuals = _residuals(prepared.solve(b).value, prepared.inverse_diag(), prepared.alpha, w, None, None)
     else:

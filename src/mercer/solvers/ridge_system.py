@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.core.arrays import Points
 from mercer.data.sample import Sample, spread
+from mercer.kernels import Kernel
 from mercer.operators import Stored, Weighted
 from mercer.operators.centred import Centred
+from mercer.operators.placement import Placement
 from mercer.solvers.centring import centred
 
 
@@ -34,7 +34,7 @@ class RidgeSystem:
     """
 
     plain: Any
-    scale: Tensor
+    roots: Tensor
     data: Sample
     places: Tensor | None
     n_rows: int
@@ -43,17 +43,24 @@ class RidgeSystem:
 
     @classmethod
     def of(
-        cls, data: Sample, gram: Callable[[Points], Any], *, intercept: bool = False, singular: bool = False
+        cls,
+        data: Sample,
+        kernel: Kernel,
+        place: Placement,
+        dtype: torch.dtype | None = None,
+        *,
+        intercept: bool = False,
+        singular: bool = False,
     ) -> RidgeSystem:
-        """The system of `data`, with `gram` building the operator of its rows."""
-        positive, places = data.positive()
-        operator = gram(positive.rows)
+        """The system of `data`, with products of a `dtype` of its own where one is given."""
+        (positive, places), n_rows = data.positive(), len(data)
+        operator: Any = place.operator(kernel, positive.rows, dtype=dtype)
         if positive.weights is None:
-            scale = torch.ones(1, 1, dtype=torch.float64, device=operator.device)
+            roots = torch.ones(operator.shape[0], dtype=torch.float64, device=operator.device)
         else:
-            root = positive.weights.sqrt().to(operator.device)
-            operator, scale = Weighted(operator, root), root.unsqueeze(1)
-        return cls(operator, scale, positive, places, len(data.rows), intercept, singular)
+            roots = positive.weights.sqrt().to(operator.device)
+            operator = Weighted(operator, roots)
+        return cls(operator, roots, positive, places, n_rows, intercept, singular)
 
     def stored(self) -> RidgeSystem:
         """The same with the matrix evaluated once."""
@@ -65,15 +72,16 @@ class RidgeSystem:
         if not self.intercept:
             return self.plain
         level = 0.0 if self.singular else float(torch.as_tensor(self.plain.diag()).double().mean())
-        return Centred(self.plain, self._roots, level)
+        return Centred(self.plain, self.roots, level)
 
     @cached_property
-    def _roots(self) -> Tensor:
-        return self.scale.expand(self.plain.shape[0], 1)[:, 0]
+    def scale(self) -> Tensor:
+        """The diagonal of S as a column."""
+        return self.roots.unsqueeze(1)
 
     @cached_property
     def _mean_and_rest(self) -> tuple[Tensor, Tensor]:
-        return centred(self.data.targets.to(self.scale.device), self.data.weights, wanted=self.intercept)
+        return centred(self.data.targets.to(self.roots.device), self.data.weights, wanted=self.intercept)
 
     @property
     def targets(self) -> Tensor:
@@ -119,7 +127,7 @@ class RidgeSystem:
         """The weights of labels, (n, m), of the solutions for `label_sides`; with an intercept they sum to one."""
         if not self.intercept:
             return self.coefficients(a)
-        share = self._roots.square().to(a)
+        share = self.roots.square().to(a)
         return self.spread(self.scale * self.projected(a) + (share / share.sum()).unsqueeze(1))
 
     def select(self, values: Tensor) -> Tensor:

@@ -59,9 +59,7 @@ def path_of_sample(plan: RidgePlan, sample: Sample, origin: str | None = None) -
     settings, place = plan.settings, plan.place
     budget = resolve_budget(place.memory_budget, place.device)
     rows, count = alpha_sample(sample, most_rows(SPECTRAL, sample.targets.shape[1], budget), settings.seed)
-    system = RidgeSystem.of(
-        rows, lambda X: place.operator(plan.kernel, X, dtype=torch.float64), intercept=settings.fit_intercept
-    )
+    system = RidgeSystem.of(rows, plan.kernel, place, torch.float64, intercept=settings.fit_intercept)
     spectrum = Eigh().prepare(system.operator)
     path = select_alpha(spectrum, rows.targets, rows.weights, settings.alphas, "loo", place.memory_budget)
     words = origin or f"{count:,} distinct rows"

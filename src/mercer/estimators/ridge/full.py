@@ -50,8 +50,8 @@ def solve_full(plan: RidgePlan, sample: Sample, tuning: Tuned | None = None) -> 
     else:
         solution = _solved(plan, system, accurate, system.rhs, alpha)
     solution = _judged(solution, system, plan.tol)
-    function = KernelSum(plan.kernel, sample.rows, system.coefficients(solution.value).contiguous())
-    constant = accurate.constant(solution.value)
+    constant, coef = accurate.constant(solution.value), system.coefficients(solution.value)
+    function = KernelSum(plan.kernel, sample.rows, coef.contiguous())
     reason = "; ".join(filter(None, [plan.reason, note, solution.reason]))
     report = solution.report(solver=plan.solver, reason=reason, seconds=time.perf_counter() - started)
     fit = RidgeFit(plan, sample.seen, function, constant, alpha, report, path, tuning, sample, loo)
@@ -72,7 +72,7 @@ def with_idle(fit: RidgeFit, sample: Sample, loo: Tensor) -> Tensor:
 def system_of(plan: RidgePlan, sample: Sample, dtype: torch.dtype | None = None) -> RidgeSystem:
     """The linear system of the rows with weight."""
     options = {"intercept": plan.settings.fit_intercept, "singular": plan.traits.stops_early}
-    return RidgeSystem.of(sample, lambda X: plan.place.operator(plan.kernel, X, dtype=dtype), **options)
+    return RidgeSystem.of(sample, plan.kernel, plan.place, dtype, **options)
 
 
 def solve_rows(plan: RidgePlan, sample: Sample, system: RidgeSystem, rhs: Tensor, alpha: Alpha) -> Solution:

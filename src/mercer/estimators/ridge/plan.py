@@ -107,34 +107,35 @@ def plan_ridge(settings: RidgeSettings, sample: Sample) -> RidgePlan:
             "wrap arrays in mercer.rows.ArrayRows."
         )
     data, seen, square = sample.positive()[0], sample.seen, settings.kernel.domain == "matrix"
+    n, t, any_solver, automatic = len(data), seen.n_targets, settings.open, settings.automatic
     device, budget = device_of(settings.device, seen), budget_if_kept(settings.memory_budget, sample.rows)
     asked = settings.solver if settings.method is None else settings.method
-    few = settings.open and settings.automatic and few_rows(sample, merge=False)
-    alpha = "loo" if few else _alpha(settings, seen.n_targets)
-    solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
+    few = any_solver and automatic and few_rows(sample, merge=False)
+    alpha = "loo" if few else _alpha(settings, t)
+    solver, reason = _chosen(settings, asked, n, t, alpha, budget, device)
     if few and solver != SPECTRAL:  # the path does not fit
-        few, alpha = False, _alpha(settings, seen.n_targets)
-        solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
+        few, alpha = False, _alpha(settings, t)
+        solver, reason = _chosen(settings, asked, n, t, alpha, budget, device)
     if settings.solver == "auto":
         if solver == "nystrom" and settings.n_landmarks is None and square:
             # a matrix has no rows to choose landmarks from: an error that says what would fit
-            choose(len(data), seen.n_targets, alpha, "eigh", budget, device)
+            choose(n, t, alpha, "eigh", budget, device)
         if solver == "eigenpro" and (kinds := _few_kinds(data, settings, device)):
             # least squares, which a descent that looks at some rows at a time does not reach
-            solver, reason = "nystrom", f"chosen because only {kinds:,} of {len(data):,} rows are distinct"
+            solver, reason = "nystrom", f"chosen because only {kinds:,} of {n:,} rows are distinct"
     kernel = resolved_kernel(settings.kernel, data, settings.seed)
-    if settings.open:
-        features = own_features(kernel, data, budget, most=len(data) - 1)
+    if any_solver:
+        features = own_features(kernel, data, budget, most=n - 1)
         if features is not None:
-            solver, reason = "primal", _few_features(features, len(data))
-    if settings.automatic and not few:
+            solver, reason = "primal", _few_features(features, n)
+    if automatic and not few:
         alpha = _automatic(solver, sample, budget, device)
         if alpha == "loo" and solver != "primal":
-            solver, reason = _chosen(settings, asked, len(data), seen.n_targets, alpha, budget, device)
+            solver, reason = _chosen(settings, asked, n, t, alpha, budget, device)
     traits = traits_of(solver)
     budget = budget_left(settings.memory_budget, sample.rows, kept=traits.keeps_rows)
     place = Placement(device, dtype_of(settings.dtype, seen, single=traits.iterates), budget)
-    return RidgePlan(settings, kernel, alpha, solver, reason, place, len(data))
+    return RidgePlan(settings, kernel, alpha, solver, reason, place, n)
 
 
 def _alpha(settings: RidgeSettings, n_targets: int) -> Any:
