@@ -7,7 +7,8 @@ For each set the number of hidden layers, how many of them are fixed and C = 1e-
 tuning, by scikit-learn's SVC on the ready matrix, one class against one; its accuracy is averaged over four folds.
 Beside it `KernelClassifier` with the kernel that was chosen, and an alpha that it finds by itself in each fold.
 Matrices of all kernels of a set come from one pass through the layers. Two ranges of hidden layers are given: 0 to 4,
-as in the published program, and 1 to 5.
+as in the published program, and 1 to 5. Accuracies of the split for tuning go to `results.tuning.jsonl` by kernel:
+a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import multiprocessing
 import os
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,24 @@ def chosen(tuning: dict[tuple[int, int, float], float], hidden: range) -> tuple[
     return max((key for key in tuning if key[0] in hidden), key=lambda key: tuning[key])
 
 
-def result(path: Path) -> dict[str, Any]:
+def tuned(
+    name: str, found: Matrices, y: np.ndarray, train: np.ndarray, held: np.ndarray, file: Path
+) -> tuple[dict[tuple[int, int, float], float], float]:
+    """Accuracies of the split for tuning by kernel and C, which a file keeps, and the seconds that they took."""
+    lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    known = {tuple(line["kernel"]): line for line in lines if line["set"] == name}
+    for key, K in found.items():
+        if key not in known:
+            started = time.perf_counter()
+            accuracies = [svc(K, y, train, held, C) for C in COSTS]
+            known[key] = {"set": name, "kernel": key, "s": time.perf_counter() - started, "accuracies": accuracies}
+            with file.open("a") as out:
+                print(json.dumps(known[key]), file=out)
+    tuning = {(*key, C): accuracy for key in found for C, accuracy in zip(COSTS, known[key]["accuracies"], strict=True)}
+    return tuning, sum(known[key]["s"] for key in found)
+
+
+def result(path: Path, tunings: Path) -> dict[str, Any]:
     """Choices and accuracies of one set."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -80,13 +99,12 @@ def result(path: Path) -> dict[str, Any]:
     started = time.perf_counter()
     found = matrices(X)
     gram = time.perf_counter() - started
-    tuning = {(*key, C): svc(K, y, train, held, C) for key, K in found.items() for C in COSTS}
-    tuned = time.perf_counter() - started
+    tuning, seconds = tuned(path.stem, found, y, train, held, tunings)
     line: dict[str, Any] = {
         "set": path.stem,
         "rows": len(X),
         "gram_s": round(gram, 2),
-        "tuning_s": round(tuned - gram, 2),
+        "tuning_s": round(seconds, 2),
     }
     for name, hidden in PROTOCOLS.items():
         layers, fixed, C = chosen(tuning, hidden)
@@ -96,7 +114,7 @@ def result(path: Path) -> dict[str, Any]:
             "svc": 100 * float(np.mean([svc(K, y, *fold, C) for fold in folds])),
             "ours": 100 * float(np.mean([ours(kernel(layers, fixed, X.shape[1]), X, y, *fold) for fold in folds])),
         }
-    return line | {"all_s": round(time.perf_counter() - started, 2)}
+    return line
 
 
 def ours(k: Kernel, X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
@@ -140,7 +158,7 @@ def main() -> None:
         ]
         paths.sort(key=lambda path: -path.stat().st_size)
         with multiprocessing.get_context("spawn").Pool(given.processes) as pool, given.results.open("a") as out:
-            for line in pool.imap_unordered(result, paths):
+            for line in pool.imap_unordered(partial(result, tunings=given.results.with_suffix(".tuning.jsonl")), paths):
                 print(json.dumps(line), file=out, flush=True)
     print(table(given.results))
 

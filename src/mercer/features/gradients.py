@@ -105,4 +105,8 @@ def gradient_products(
 
 
 def _by_signs(pull: Tensor, x: Tensor) -> Tensor:
-    return torch.stack([(torch.sign(column.unsqueeze(1) - column) * pull).sum(1) for column in x.T], 1)
+    signed = torch.empty_like(pull)
+    found = torch.empty_like(x)
+    for column, sums in zip(x.T, found.T, strict=True):
+        torch.sum(torch.sub(column.unsqueeze(1), column, out=signed).sign_().mul_(pull), 1, out=sums)
+    return found

@@ -136,14 +136,14 @@ def _machines(settings: RFMSettings, rows: Rows) -> list[Machine]:
     columns = rows.X.values.shape[1]
     few = [candidate for candidate in settings.candidates if columns <= BY_COLUMNS or not candidate.by_columns]
     compared = few or settings.candidates
-    kernels = [_scaled(candidate, seen, rows.weights, settings.seed) for candidate in compared]
+    resolved = {each.kernel: resolve(each.kernel, seen, rows.weights, seed=settings.seed) for each in compared}
+    kernels = [_scaled(candidate, resolved[candidate.kernel]) for candidate in compared]
     kinds = settings.diagonals if columns > 1 else (True,)
     pairs = zip(kernels, compared, strict=True)
     return [Machine(kernel, kind) for kernel, each in pairs for kind in kinds if kind or not each.by_columns]
 
 
-def _scaled(candidate: Candidate, seen: Points, weights: Tensor, seed: int) -> Kernel:
-    found = resolve(candidate.kernel, seen, weights, seed=seed)
-    if candidate.unscaled:
-        found = found.replace(length_scale=candidate.factor * found.length_scale)
-    return found
+def _scaled(candidate: Candidate, resolved: Kernel) -> Kernel:
+    if not candidate.unscaled:
+        return resolved
+    return resolved.replace(length_scale=candidate.factor * resolved.length_scale)
