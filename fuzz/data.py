@@ -133,6 +133,29 @@ WEIGHTS: dict[str, Callable[[int, Rng], Any]] = {
 }
 
 
+ORDERS: dict[str, Callable[[int, Rng], Any]] = {
+    "numbers in order": lambda n, rng: np.arange(n),
+    "random numbers": lambda n, rng: rng.normal(size=n),
+    "a few moments": lambda n, rng: rng.integers(0, 3, n),
+    "dates": lambda n, rng: np.datetime64("2024-01-01") + rng.integers(0, 99, n).astype("timedelta64[D]"),
+    "text": lambda n, rng: [f"{i:03d}" for i in rng.permutation(n)],
+    "gaps in order": lambda n, rng: np.where(np.arange(n) == 0, np.nan, np.arange(n)),
+    "mixed order": lambda n, rng: [[1, "a", None][i % 3] for i in range(n)],
+    "short order": lambda n, rng: np.arange(n - 1),
+    "order in columns": lambda n, rng: np.arange(2 * n).reshape(n, 2),
+    "a word as order": lambda n, rng: "x",
+    "infinite order": lambda n, rng: np.full(n, np.inf),
+}
+"""How rows may follow each other."""
+
+
+def random_order(rng: Rng, sample: Sample) -> Any:
+    """One of these, added to the words of the sample."""
+    name = str(rng.choice(list(ORDERS), p=[0.3, 0.2, *[0.5 / (len(ORDERS) - 2)] * (len(ORDERS) - 2)]))
+    sample.words.append(name)
+    return ORDERS[name](int(sample.words[0].split(" x ")[0]), rng)
+
+
 @dataclass
 class Sample:
     """Rows, targets, weights, new rows, and what is wrong with them in words."""

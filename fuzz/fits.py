@@ -15,13 +15,31 @@ from sklearn.base import clone
 
 import mercer
 from fuzz import reference
-from fuzz.data import Rng, Sample, random_labels, random_sample
+from fuzz.data import Rng, Sample, random_labels, random_order, random_sample
+from fuzz.tables import random_table
 from fuzz.trial import Finding, Trial
 from mercer import kernels as k
 from mercer.core.errors import MercerError
 from mercer.core.report import Report
 from mercer.rows import ArrayRows
-from mercer.solvers import Flow, GradientDescent
+from mercer.solvers import (
+    PCG,
+    Cholesky,
+    DenseEigen,
+    DenseNewton,
+    EigenPro,
+    Eigh,
+    Falkon,
+    Flow,
+    GradientDescent,
+    Krylov,
+    MixedCholesky,
+    Nystrom,
+    NystromNewton,
+    PCGNewton,
+    Primal,
+    RandomFeatures,
+)
 from mercer.testing.compositions import random_kernel
 
 NAMES = ("gaussian", "laplace", "laplace_l1", "matern12", "matern32", "matern52", "imq", "poly", "linear", "periodic")
@@ -34,8 +52,15 @@ COMMON = {
 FEW = {"n_landmarks": (None, 3, 20, 1000), "landmarks": ("uniform", "pivoted", "leverage")}
 RIDGE = (
     "auto", "cholesky", "eigh", "mixed_cholesky", "pcg", "nystrom", "falkon", "random_features", "gd", "eigenpro",
-    "flow", "primal", GradientDescent(momentum=0.9), Flow(stop="gcv"),
+    "flow", "primal", GradientDescent(momentum=0.9), Flow(stop="gcv"), Flow(t=1.0, space="coefficients"), Cholesky(),
+    Cholesky(initial_jitter=1e-6), Eigh(rank_tol=1e-6), MixedCholesky(), PCG(rank=3), PCG(rank=10**30),
+    PCG(tol=1e-9, max_iter=5), PCG(preconditioner="nystrom"), PCG(preconditioner=None), Nystrom(), Falkon(sample=5),
+    Falkon(tol=1e-9, refine=False),
+    RandomFeatures(), Primal(), EigenPro(max_iter=3, batch_size=2), EigenPro(n_eigenpairs=2, subsample=4),
 )  # fmt: skip
+NEWTON = (DenseNewton(tol=1e-9), DenseNewton(max_iter=1), NystromNewton(), PCGNewton(rank=3), PCGNewton(rank=10**30),
+          PCGNewton(tol=1e-3, max_iter=5))  # fmt: skip
+EIGEN = ("auto", "dense", "krylov", DenseEigen(), Krylov(tol=1e-6), Krylov(max_iter=1))
 WRONG = (-1, 0, 0.5, float("nan"), float("inf"), "x", None, True, (), {}, [1, 2], 10**30, 5e-324, 1e308)
 
 
@@ -49,6 +74,7 @@ class Family:
     labels: bool = False
     weighted: bool = False
     supervised: bool = True
+    ordered: bool = False
 
 
 # Laws of all estimators
@@ -90,8 +116,9 @@ def scribble(sample: Sample) -> None:
 def check_laws(model: Any, sample: Sample, rng: Rng) -> None:
     """What holds for every fitted estimator."""
     found = output(model, sample.new)
-    if len(found) != len(sample.new):
-        raise Finding(f"{len(found)} predictions for {len(sample.new)} rows")
+    rows = len(next(iter(sample.new.values()))) if isinstance(sample.new, dict) else len(sample.new)
+    if len(found) != rows:
+        raise Finding(f"{len(found)} predictions for {rows} rows")
     output(model, sample.X)
     with contextlib.suppress(MercerError):
         check_far(model, sample.new, rng)
@@ -218,7 +245,7 @@ def judge_loss(model: Any, sample: Sample) -> str:
     if not model.solver_report_.converged:
         return "own warning: not converged"
     c, X = np.asarray(model.dual_coef_), sample.numbers[0]
-    few = model.solver == "nystrom" or model.n_landmarks is not None
+    few = name_of(model.solver) == "nystrom" or model.n_landmarks is not None
     if not np.array_equal(np.asarray(model.X_fit_), X) or (few and model.loss not in reference.SLOPES):
         return "finite: loss on landmarks"
     if (
@@ -305,6 +332,14 @@ def check_intervals(model: Any, new: Any) -> None:
             raise Finding("the lower end of an interval is above the upper")
 
 
+def judge_table(model: Any, sample: Sample) -> str:
+    """Columns of a table: all that is encoded is finite, and one row alone is predicted as among others."""
+    output(model, sample.new)
+    if hasattr(model, "predict_proba"):
+        finite(model.predict_proba(sample.new), "predict_proba")
+    return f"finite: table, {type(model.estimator_).__name__}"
+
+
 def judge_features(model: Any, sample: Sample) -> str:
     finite(model.transform(sample.new), "transform")
     return f"finite: {type(model).__name__}"
@@ -313,7 +348,8 @@ def judge_features(model: Any, sample: Sample) -> str:
 LOSS = {
     "alpha": (1.0, 0.1, 1e-3, "auto", 1e-8),
     "fit_intercept": (False, True),
-    "solver": ("auto", "dense", "pcg", "nystrom"),
+    "solver": ("auto", "dense", "pcg", "nystrom", *NEWTON),
+    "tune": (False, False, False, True, "ard"),
     "tol": (1e-6, 1e-3, 1e-9),
     "max_iter": (None, 3),
     **FEW,
@@ -354,6 +390,7 @@ FAMILIES = (
         },
         judge_ridge,
         weighted=True,
+        ordered=True,
     ),
     Family(
         "GaussianProcessRegressor",
@@ -367,6 +404,7 @@ FAMILIES = (
             **PROCESS,
         },
         judge_process,
+        ordered=True,
     ),
     Family("GaussianProcessClassifier", PROCESS, judge_probabilities, labels=True),
     Family(
@@ -388,6 +426,7 @@ FAMILIES = (
         },
         judge_loss,
         weighted=True,
+        ordered=True,
     ),
     Family(
         "KernelPCA",
@@ -396,7 +435,10 @@ FAMILIES = (
             "center": (True, False),
             "landmarks": (None, None, "uniform", "pivoted"),
             "n_landmarks": (None, 4, 20),
-            "solver": ("auto", "dense", "krylov"),
+            "solver": EIGEN,
+            "tol": (1e-12, 1e-3),
+            "max_iter": (500, 1),
+            "pre_image": ("ridge", "fixed_point"),
             "memory_budget": COMMON["memory_budget"],
             "random_state": (0, None),
         },
@@ -405,7 +447,7 @@ FAMILIES = (
     ),
     Family(
         "MercerDecomposition",
-        {"n_components": (3, None, 50), "solver": ("auto", "dense", "krylov"), "random_state": (0, None)},
+        {"n_components": (3, None, 50), "solver": EIGEN, "random_state": (0, None)},
         judge_components,
         supervised=False,
     ),
@@ -426,7 +468,14 @@ FAMILIES = (
     Family("RFMRegressor", MACHINE, judge_machine, weighted=True),
     Family("RFMClassifier", {"class_weight": (None, "balanced"), **MACHINE}, judge_machine, labels=True, weighted=True),
 )
+TABLES = 0.12
+"""How many of the fits are to tables."""
 SHARES = np.array([8, 5, 3, 4, 4, 2, 1, 1, 1, 1, 1, 1, 1], dtype=float)
+
+
+def name_of(solver: Any) -> str:
+    """A name as it is, an object's class without what it is for."""
+    return solver if isinstance(solver, str) else type(solver).__name__.removesuffix("Newton").lower()
 
 
 def random_settings(rng: Rng, family: Family, n_columns: int) -> dict[str, Any]:
@@ -436,12 +485,10 @@ def random_settings(rng: Rng, family: Family, n_columns: int) -> dict[str, Any]:
     for name in rng.choice(names, size=int(rng.integers(0, min(6, len(names)))), replace=False):
         values = family.settings[name]
         chosen[str(name)] = values[int(rng.integers(len(values)))]
-    if str(chosen.get("solver", "auto")) not in ("auto", "nystrom", "falkon"):
+    if name_of(chosen.get("solver", "auto")) not in ("auto", "nystrom", "falkon"):
         chosen |= {name: None for name in ("n_landmarks", "n_features") if name in chosen}
     if rng.random() < 0.05:
         chosen[str(rng.choice(names))] = WRONG[int(rng.integers(len(WRONG)))]
-    if chosen.get("n_restarts") == 10**30:  # that many are made
-        chosen["n_restarts"] = 2
     if family.name == "RandomNetworkFeatures":
         return chosen
     return chosen | {"kernel": random_choice_of_kernel(rng, family, n_columns)}
@@ -469,6 +516,8 @@ def trials(seed: int, numbers: range) -> Iterator[Trial]:
 
 def random_trial(seed: int, number: int) -> Trial:
     rng = np.random.default_rng([seed, number])
+    if rng.random() < TABLES:
+        return random_table_trial(rng, number)
     family = FAMILIES[int(rng.choice(len(FAMILIES), p=SHARES / SHARES.sum()))]
     sample = random_sample(rng, int(rng.choice([0, 0, 1, 1, 1, 2])), family.weighted)
     shape = sample.words[0].split(" x ")
@@ -476,14 +525,28 @@ def random_trial(seed: int, number: int) -> Trial:
         sample.y, kind = random_labels(rng, int(shape[0]))
         sample.words.append(kind)
     settings = random_settings(rng, family, int(shape[1]))
-    if family.name == "KernelRidge" and rng.random() < 0.15:
+    order = random_order(rng, sample) if family.ordered and rng.random() < 0.15 else None
+    if family.name == "KernelRidge" and order is None and rng.random() < 0.15:
         sample.parts = int(rng.choice([1, 7, 1000]))
         sample.words.append(f"a stream of parts of {sample.parts}")
     changed = {name: value for name, value in settings.items() if value != family.settings.get(name, (None,))[0]}
     written = ", ".join(f"{name}={value!r}" for name, value in changed.items())
     return Trial(
-        number, f"{family.name}({written}) on {', '.join(sample.words)}", lambda: fit(family, settings, sample, rng)
+        number,
+        f"{family.name}({written}) on {', '.join(sample.words)}",
+        lambda: fit(family, settings, sample, rng, order),
     )
+
+
+def random_table_trial(rng: Rng, number: int) -> Trial:
+    """Any estimator on a table as people have them."""
+    inner, sample, options = random_table(rng)
+    family = Family(
+        "TabularEstimator", {}, judge_table, weighted=True, supervised=not isinstance(inner, mercer.KernelPCA)
+    )
+    written = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    words = f"tabular({inner!r}, {written}) on {', '.join(sample.words)}"
+    return Trial(number, words, lambda: fit(family, {"estimator": inner, **options}, sample, rng))
 
 
 AFTER = (
@@ -493,20 +556,21 @@ AFTER = (
     "does not fit a model file",
     "at least two rows",
     "curvature of the labels",
+    "forecasts need at least",
 )
-"""What a fitted model may refuse: new rows out of its reach, what does not fit the budget, labels beyond rounding."""
+"""What a fitted model may refuse: new rows out of its reach, what does not fit the budget, labels beyond rounding,
+intervals of few moments."""
 
 
-def fit(family: Family, settings: dict[str, Any], sample: Sample, rng: Rng) -> str:
+def fit(family: Family, settings: dict[str, Any], sample: Sample, rng: Rng, order: Any = None) -> str:
     """Fit, judge, and check the laws of all estimators."""
     model = getattr(mercer, family.name)(**settings)
     given = (sample.X, sample.y) if family.supervised else (sample.X,)
     if sample.parts:
         model.fit(ArrayRows(*given, sample.weights, rows_at_once=sample.parts))
-    elif family.weighted and sample.weights is not None:
-        model.fit(*given, sample_weight=sample.weights)
     else:
-        model.fit(*given)
+        more = {"sample_weight": sample.weights, "order": order}
+        model.fit(*given, **{name: value for name, value in more.items() if value is not None})
     try:
         outcome = family.judge(model, sample)
         if not sample.parts:

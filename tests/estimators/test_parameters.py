@@ -8,8 +8,16 @@ import pytest
 import torch
 
 import mercer.estimators
+from fuzz.trial import within
 from mercer.core.errors import InputError, InputTypeError, MercerError
-from mercer.estimators import GaussianProcessClassifier, KernelClassifier, KernelPCA, KernelRidge
+from mercer.estimators import (
+    GaussianProcessClassifier,
+    KernelClassifier,
+    KernelPCA,
+    KernelRidge,
+    RFMRegressor,
+    TabularEstimator,
+)
 from mercer.estimators.common.parameters import RULES, check_parameters
 from mercer.estimators.rfm.base import FeatureMachine
 from mercer.solvers.choose import choose, choose_for_loss
@@ -165,6 +173,26 @@ def test_a_fit_looks_at_parameters_first(estimator, name):
 def test_every_rule_is_of_a_parameter_and_is_tried(name):
     assert any(name in inspect.signature(estimator).parameters for estimator in ESTIMATORS)
     assert WRONG[name]
+
+
+COUNTS = [(estimator, name) for estimator, name in CASES if "an integer" in getattr(RULES.get(name), "words", "")] + [
+    (RFMRegressor, "n_folds"),
+    (TabularEstimator, "rare"),
+    (TabularEstimator, "max_levels"),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("count", [10**12, 10**30], ids="{:.0e}".format)
+@pytest.mark.parametrize(("estimator", "name"), COUNTS, ids=lambda case: getattr(case, "__name__", case))
+def test_a_fit_with_a_count_too_large_to_be_made_ends(estimator, name, count):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    y = X[:, 0] > 0 if "Classifier" in estimator.__name__ else X[:, 0]
+    try:
+        with within(30.0):
+            estimator(**{name: count}).fit(X, y)
+    except MercerError as error:
+        assert str(count) in str(error).replace(",", "")  # noqa: PT017
 
 
 def test_none_is_taken_where_the_signature_says_so():

@@ -101,9 +101,14 @@ def always(value: object) -> bool:
     return True
 
 
-def whole(least: int) -> Rule:
-    """Integers from `least` on."""
-    return Rule(is_integer, lambda value: value >= least, f"an integer >= {least}")
+def whole(least: int, most: int | None = None) -> Rule:
+    """Integers from `least` on, up to `most` where more would not end: each is work that is done.
+
+    >>> whole(1, 1000).words
+    'an integer from 1 to 1,000'
+    """
+    words = f"an integer >= {least}" if most is None else f"an integer from {least:,} to {most:,}"
+    return Rule(is_integer, lambda value: least <= value <= (value if most is None else most), words)
 
 
 def number(holds: Callable[[Any], bool], words: str) -> Rule:

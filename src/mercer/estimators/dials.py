@@ -247,6 +247,10 @@ RARE = 10
 RARE_SHARE = 0.02
 """Levels with fewer rows are rare, in small tables those with less than this share of them."""
 
+MOST_LEVELS = 10**6
+MOST_ROWS = 10**12
+"""What `max_levels` and `rare` may ask for."""
+
 FEWEST = 20
 """Rows from which a column of different values is taken for an id."""
 SPREAD_ROWS = 2000
@@ -264,6 +268,11 @@ MOST = 40
 LEAST_VARIANCE = 0.05
 """Of the state of a category: rarer states are no further from the others than one of this variance."""
 
+
+# common/parameters.py
+
+MOST_RESTARTS = 10_000
+"""Random starts of learning at most: each is followed on some hundred rows, a few milliseconds at least."""
 
 # transformers/taylor_features.py
 

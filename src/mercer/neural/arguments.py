@@ -16,7 +16,7 @@ RULES: Rules = {
     "module": of_kind(lambda value: isinstance(value, nn.Module), "a torch.nn.Module"),
     "moments": whole(1),
     "seed": Rule(is_integer, lambda value: 0 <= value < 2**63, "an integer >= 0"),
-    "steps": whole(1),
+    "steps": whole(1, 10**7),
     "time": number(lambda value: value > 0, "a finite number > 0"),
     "width": Rule(
         is_integer, lambda value: 2 <= value <= 10**7 and value % 2 == 0, "an even number >= 2: units come in pairs"

@@ -14,11 +14,11 @@ from mercer.core.rules import (
     Rule,
     Rules,
     check_arguments,
-    is_integer,
     is_number,
     number,
     of_kind,
     one_of,
+    whole,
 )
 from mercer.kernels import Kernel
 from mercer.plots.canvas import numbers, vector
@@ -28,14 +28,14 @@ POSITIVE = number(lambda value: value > 0, "a finite number > 0")
 SHARE = Rule(is_number, lambda value: 0 < value < 1, "a number between 0 and 1")
 NOT_HUGE = number(lambda value: 0 <= float(value) <= LARGEST_VALUE, f"a number from 0 to {LARGEST_VALUE:g}")
 FUNCTION = of_kind(callable, "a function of an array of rows")
-DEGREE = Rule(is_integer, lambda value: 0 <= value <= 10_000, "an integer from 0 to 10,000, a degree")
+DEGREE = whole(0, 10_000)
 
 RULES: Rules = {
     "alpha": NOT_HUGE,
-    "d": Rule(is_integer, lambda value: 2 <= value <= 10**9, "an integer from 2 to 10^9, the columns of the points"),
+    "d": whole(2, 10**9),
     "degree": DEGREE,
     "dimension": POSITIVE,
-    "draws": Rule(is_integer, lambda value: 1 <= value <= 10**8, "an integer >= 1, at most 100 million"),
+    "draws": whole(1, 10**8),
     "error": Rule(is_number, lambda value: 0 <= value <= 1, "a number between 0 and 1, the error of predicting zero"),
     "f": FUNCTION,
     "intercept": FLAG,
@@ -48,10 +48,10 @@ RULES: Rules = {
     "noise": NOT_HUGE,
     "radius": POSITIVE,
     "random_state": SEED,
-    "repeats": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer >= 1, at most a million"),
+    "repeats": whole(1, 10**6),
     "smoothness": POSITIVE,
     "tail": SCALE,
-    "terms": Rule(is_integer, lambda value: 1 <= value <= 10**6, "an integer from 1 to 1,000,000"),
+    "terms": whole(1, 10**6),
 }
 
 

@@ -32,6 +32,7 @@ from mercer.core.rules import (
     whole,
 )
 from mercer.estimators.common.alpha import ALPHA, CRITERIA, POSITIVE_ALPHA
+from mercer.estimators.dials import MOST_RESTARTS
 from mercer.kernels import as_kernel
 from mercer.kernels.activations import FUNCTIONS
 from mercer.losses import Loss
@@ -104,7 +105,7 @@ RULES: Rules = {
     "n_features": whole(1),
     "n_landmarks": whole(1),
     "n_learn": whole(2),
-    "n_restarts": whole(0),
+    "n_restarts": whole(0, MOST_RESTARTS),
     "noise": Rule(
         lambda value: isinstance(value, str) or is_numbers(value),
         lambda value: value == "learn" if isinstance(value, str) else all_hold(lambda v: v >= 0)(value),

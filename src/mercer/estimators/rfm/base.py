@@ -13,7 +13,7 @@ from torch import Tensor
 from mercer.core.arrays import checked_values, restore
 from mercer.core.errors import InputError
 from mercer.core.report import Report
-from mercer.core.rules import Reader, Rule, Rules, is_finite, is_integer, is_number, one_of, whole
+from mercer.core.rules import Reader, Rule, Rules, is_finite, is_number, one_of, whole
 from mercer.data.given import Alpha, Axes, Budget, Device, Landmarks, Precision, Rows, Seed
 from mercer.data.rows import RowSource
 from mercer.estimators.common.base import KernelEstimator
@@ -43,7 +43,7 @@ class FeatureMachine(ScoreMixin, KernelEstimator):
         ),
         "kernel": Reader(candidates),
         "matrix": one_of(*MATRICES),
-        "max_iter": Rule(is_integer, lambda value: 1 <= value <= 1000, "an integer from 1 to 1,000"),
+        "max_iter": whole(1, 1000),
         "n_folds": whole(2),
         "solver": solver_rule(RIDGE_SOLVERS),
     }

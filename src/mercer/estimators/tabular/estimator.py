@@ -31,7 +31,7 @@ from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.parameters import check_parameters
 from mercer.estimators.common.samples import checked_weights
 from mercer.estimators.common.spread import predicted_later
-from mercer.estimators.dials import FEWEST_SAMPLED, MAX_LEVELS, RARE
+from mercer.estimators.dials import FEWEST_SAMPLED, MAX_LEVELS, MOST_LEVELS, MOST_ROWS, RARE
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.tabular.encoder import TableEncoder
 from mercer.estimators.tabular.report import tabular_report
@@ -134,8 +134,8 @@ class TabularEstimator(BaseEstimator):
     own_rules: ClassVar[Rules] = {
         "columns": of_kind(lambda value: isinstance(value, Mapping), "a dictionary of kinds by the names of columns"),
         "estimator": of_kind(lambda value: hasattr(value, "fit"), "an estimator, such as KernelRidge()"),
-        "max_levels": whole(1),
-        "rare": whole(1),
+        "max_levels": whole(1, MOST_LEVELS),
+        "rare": whole(1, MOST_ROWS),
     }
 
     def __init__(
