@@ -210,3 +210,17 @@ def test_pictures_are_drawn():
     assert result.plot_dependence().get_ylabel() == "y"
     wide = independence_test(np.c_[x, y], x + y, n_resamples=50)
     assert "Dependence" in wide.plot_dependence().get_xlabel()
+
+
+def test_integers_of_many_values_are_numbers_and_of_few_are_labels():
+    x = np.random.default_rng(0).normal(size=100)
+    ranks = x.argsort().argsort()
+    assert independence_test(x, ranks, n_resamples=99).pvalue == 0.01
+    assert independence_test(x, torch.from_numpy(ranks), n_resamples=99).pvalue == 0.01
+    assert independence_test(x, ranks // 25, n_resamples=99).y.labels == (0, 1, 2, 3)
+
+
+def test_columns_are_named_in_words_where_they_have_no_names():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    result = independence_test(X, X[:, 1], n_resamples=99)
+    assert "most through column 1 (X) (p" in result.summary

@@ -212,6 +212,18 @@ def test_a_family_is_tested_with_its_parameters_fitted_again():
     assert torch.equal(before, torch.get_rng_state())
 
 
+def test_a_sampler_does_not_draw_the_rows_of_the_user_again():
+    """Rows of default_rng(0) against a sampler with the default seed were one sample twice, and p was 1."""
+    X, drawn = np.random.default_rng(0).normal(size=(50, 1)), []
+
+    def sampler(n, rng):
+        drawn.append(rng.normal(size=(n, 1)))
+        return drawn[-1]
+
+    assert goodness_of_fit_test(X, sampler=sampler, n_resamples=99).pvalue < 1.0
+    assert len(np.intersect1d(X, drawn[0])) == 0
+
+
 def test_a_sampler_is_enough():
     X = RNG.normal(size=(150, 1))
 

@@ -171,12 +171,13 @@ class ChangePoints:
         """What was found, and how sure."""
         if not len(self.points):
             return f"No change found in {self.n_rows:,} rows."
-        shown = ", ".join(f"{p:,}" for p in self.points[:5])
-        more = f" and {len(self.points) - 5} more" if len(self.points) > 5 else ""
+        shown = [f"{p:,}" for p in self.points[:5]]
+        last = f"{len(self.points) - 5} more" if len(self.points) > 5 else shown.pop()
+        places = f"rows {', '.join(shown)} and {last}" if shown else f"row {last}"
         close = f", to within about {self.resolution:,} rows" if self.resolution > 1 else ""
         word = "change" if len(self.points) == 1 else "changes"
         sure = f"(p <= {self.pvalues.max():.2g})"
-        return f"{len(self.points)} {word} in {self.n_rows:,} rows, at row {shown}{more}{close} {sure}."
+        return f"{len(self.points)} {word} in {self.n_rows:,} rows, at {places}{close} {sure}."
 
     def __repr__(self) -> str:
         return self.summary

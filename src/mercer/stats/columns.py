@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import ks_2samp
 
+from mercer.plots.canvas import brief
+
 
 @dataclass(frozen=True)
 class ColumnDifference:
@@ -29,6 +31,19 @@ class ColumnDifference:
     distance: float
     pvalue: float
     shift: float
+
+
+def found_columns(found: Sequence[ColumnDifference], level: float) -> tuple[list[str], str]:
+    """The names of the columns that differ, and words for the one that differs most where none does.
+
+    A difference that no column shows can lie in how columns go together, or be too small to show in one.
+
+    >>> found_columns([ColumnDifference("bmi", 0.25, 0.0739, 0.6)], 0.05)
+    ([], 'no single column differs clearly (closest: bmi, p = 0.0739)')
+    """
+    named = [c.name for c in found if c.pvalue <= level]
+    first = f"{found[0].name}, p = {brief(found[0].pvalue)}"
+    return named, "" if named else f"no single column differs clearly (closest: {first})"
 
 
 def column_differences(x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> tuple[ColumnDifference, ...]:

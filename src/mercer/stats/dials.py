@@ -12,7 +12,7 @@ LARGEST_WEIGHT = 1e150
 
 # centred_grams.py
 
-RANK_SHARE = 10
+RANK_SHARE = 20
 """Factors are worth their products while the product of two ranks stays below so many times the number of rows."""
 LEFT_OUT = 1e-8
 """The share of the trace that factors may leave out: HSIC is right to as many digits."""
@@ -92,6 +92,12 @@ PARAMETRIC_RESAMPLES = 500
 """Samples of a fitted distribution, each of which is fitted again, unless told otherwise."""
 
 
+# hsic.py
+
+MOST_LABELS = 20
+"""Integers of more values are numbers, such as ages."""
+
+
 # independence.py
 
 EXPONENT = 2.0
@@ -118,8 +124,10 @@ LEAST_TILES = 8
 """Tiles that the rows are cut into at least: of 1, 2, 4, 8 and 16 the fastest for 1000 rows and 2000 columns."""
 TILES = 6
 """Tiles that are in memory together: distances, a kernel, and what is made on the way."""
-EXACT_ROWS = 1500
-"""Up to so many rows everything is float64, so that equal statistics are equal to the last digits."""
+EXACT_ROWS = 500
+"""Up to so many rows everything is float64, so that equal statistics are equal to the last digits. Above, bounded
+kernels are multiplied in float32, which takes half the time: 0.6 s instead of 1.3 for 500 + 500 rows, 20 kernels and
+2,000 permutations."""
 
 
 # regress_out.py

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,10 +20,12 @@ from mercer.files.fields import Field, Fields, Group, read, written
 from mercer.files.kinds import TEXTS, Several, Table, number, optional, whole
 from mercer.files.persistence import register, save
 from mercer.stats.arguments import check
+from mercer.stats.columns import found_columns
 from mercer.stats.differences_plot import plot_columns
 from mercer.stats.families import column_scales
 from mercer.stats.reference import COLUMN, from_state, reference
 from mercer.stats.run_length import Watch, checked_run_length
+from mercer.stats.samples import in_words
 from mercer.stats.two_sample import TwoSampleResult, check_count, two_sample_test
 
 if TYPE_CHECKING:
@@ -58,11 +60,10 @@ class DriftResult(TwoSampleResult):
         n = f"{self.pooled.n:,} new rows"
         if not self.drift:
             return f"No drift found in {n}"
-        named = [c.name for c in self.columns() if c.pvalue <= self.level]
-        if not named:
-            return f"Drift in {n}: columns go together in another way, none has moved by itself"
+        found = [replace(c, name=in_words(c.name, self.pooled.points.names)) for c in self.columns()]
+        named, none = found_columns(found, self.level)
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
-        return f"Drift in {n}: {', '.join(named[:3])}{more} moved"
+        return f"Drift in {n}: {', '.join(named[:3])}{more} moved" if named else f"Drift in {n}, though {none}"
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,8 @@ class DriftDetector(BaseEstimator):
     >>> detector.test(rng.normal(size=(100, 3))).drift
     False
     >>> detector.test(rng.normal(size=(100, 3)) + [0, 1, 0])
-    Drift in 100 new rows: 1 moved (p = 0.002, the smallest that 500 resamples can give; MMD of 20 kernels, fused,
-    500 permutations).
+    Drift in 100 new rows: column 1 moved (p = 0.002, the smallest that 500 resamples can give; MMD of 20 kernels,
+    fused, 500 permutations).
     """
 
     def __init__(

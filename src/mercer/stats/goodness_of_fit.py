@@ -224,7 +224,7 @@ def _refitted(
     base = family(kernels, points, seed, smooth=True)
     n, x = len(points), points.values.detach().double()
     fitted = fit(x)
-    rng = np.random.default_rng(seed)
+    rng = unlike(seed)
     scored = _scored_by(fitted, x)
     columns, sizes = [], None
     for b in range(count + 1):
@@ -284,8 +284,17 @@ def _against_sampler(
     return two_sample_test(points, Points(rows.values, points.names), kernel, **options)
 
 
+def unlike(seed: int) -> np.random.Generator:
+    """A stream of its own: rows that a user drew with ``default_rng(seed)`` are not drawn again.
+
+    >>> bool(unlike(0).random() == np.random.default_rng(0).random())
+    False
+    """
+    return np.random.default_rng([seed, 2])
+
+
 def _called(sampler: Callable[..., Any], n: int, seed: int) -> Any:
-    rng = np.random.default_rng(seed)
+    rng = unlike(seed)
     with contextlib.suppress(ValueError):  # builtins that do not tell what they take
         try:
             inspect.signature(sampler).bind(n, rng)

@@ -13,6 +13,7 @@ from mercer.core.memory import require, resolve_budget
 from mercer.kernels import Kernel, Linear, resolve
 from mercer.kernels.pair import DensePair
 from mercer.stats.arguments import check_name
+from mercer.stats.dials import MOST_LABELS
 from mercer.stats.families import domain_of, given_kernels
 from mercer.stats.mixed import encoded, is_mixed
 from mercer.stats.samples import sample_points
@@ -38,7 +39,7 @@ def hsic(
         Samples with one row for each observation.
     kernel_x, kernel_y : Kernel, str, callable or None
         A kernel for each, with its own width. `kernel_y` None is that of x for numbers, and one where labels are equal,
-        else zero, for labels (text, booleans, integers in one dimension).
+        else zero, for labels (text, booleans, few different integers in one dimension).
     estimator : str
         "v", or "u" for the unbiased one of Song et al., which can be negative.
     memory_budget : int, str or None
@@ -107,11 +108,17 @@ def variable(X: Any, name: str, kernel: Any) -> Variable:
 
 
 def is_labels(X: Any) -> bool:
-    """Whether X is one dimension of text, booleans or integers."""
+    """Whether X is one dimension of text, of booleans, or of integers that are few and occur twice on average.
+
+    >>> is_labels([0, 1, 1, 0]), is_labels([31, 54, 47, 40])
+    (True, False)
+    """
     if isinstance(X, Tensor):
-        return X.ndim == 1 and not X.is_floating_point()
+        X = X.cpu().numpy()
     array = plain_array(X, "The sample") if not hasattr(X, "to_numpy") else np.asarray(X.to_numpy())
-    return array.ndim == 1 and array.dtype.kind in "OUSbiu"
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        return array.ndim == 1 and array.dtype.kind in "OUSb"
+    return len(np.unique(array)) <= min(MOST_LABELS, len(array) // 2)
 
 
 def label_values(labels: Any) -> tuple[Any, ...]:

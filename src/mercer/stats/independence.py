@@ -23,6 +23,7 @@ from mercer.stats.dials import COLUMN_RESAMPLES, EXACT_INDEPENDENCE, EXPONENT, R
 from mercer.stats.orders import consecutive_blocks, orders, row_blocks
 from mercer.stats.resampling import exchanged_blocks
 from mercer.stats.results import TestResult, counted, findings, listed
+from mercer.stats.samples import in_words
 from mercer.stats.sides import Side, check_paired, side
 from mercer.stats.two_sample import COMBINED, check_count
 
@@ -57,8 +58,8 @@ def independence_test(
     Parameters
     ----------
     X, Y : table, array or list
-        Samples with one row for each observation: tables or columns of numbers, labels (text, booleans, integers in one
-        dimension), or lists of objects for kernels that take them.
+        Samples with one row for each observation: tables or columns of numbers, labels (text, booleans, or at most 20
+        different integers in one dimension), or lists of objects for kernels that take them.
     kernel_x, kernel_y : kernel, name or list of them
         None for Gaussian kernels of five widths, with each column in units of its deviation, and for labels the kernel
         that is one where they are equal; "median"; "precomputed" for a ready Gram matrix (n, n).
@@ -122,8 +123,12 @@ def independence_test(
     statistics = sums / len(x) ** 2
     joint, each = _joined(combine, statistics, moments, dtype)
     per_kernel = findings(pairs, statistics[:, 0], each, joint.weights)
-    how = f"HSIC of {_words(pairs, combine)}, {counted(sums.shape[1] - 1, 'permutation')}{exchanged}"
-    return IndependenceResult(joint.statistic, joint.pvalue, joint.null.numpy(), how, per_kernel, x=x, y=y, seed=seed)
+    count = sums.shape[1] - 1
+    how = f"HSIC of {_words(pairs, combine)}, {counted(count, 'permutation')}{exchanged}"
+    null, complete = joint.null.numpy(), count < n_resamples
+    return IndependenceResult(
+        joint.statistic, joint.pvalue, null, how, per_kernel, complete=complete, x=x, y=y, seed=seed
+    )
 
 
 def _joined(combine: str, statistics: Tensor, moments: np.ndarray, dtype: torch.dtype) -> tuple[Any, list[float]]:
@@ -213,7 +218,12 @@ class IndependenceResult(TestResult):
             return f"No dependence found in {n}"
         if max(self.x.n_columns, self.y.n_columns) < 2:
             return f"X and Y depend on each other, in {n}"
-        named = [f"{c.name} ({c.side})" for c in self.columns() if c.pvalue <= 0.05]
+        several = {s.name: s.points.names for s in (self.x, self.y) if s.n_columns > 1}
+        named = [
+            f"{in_words(c.name, several[c.side])} ({c.side})"
+            for c in self.columns()
+            if c.pvalue <= 0.05 and c.side in several
+        ]
         if not named:
             return f"X and Y depend on each other, in {n}, though no column does by itself"
         return f"X and Y depend on each other, in {n}, most through {listed(named)}"

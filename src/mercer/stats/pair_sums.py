@@ -71,7 +71,7 @@ def pair_sums(
     """
     n = len(points)
     device = points.values.device if points.is_tensor else torch.device("cpu")
-    dtype = _precision(kernels, n) if dtype is None else dtype
+    dtype = precision(kernels, n) if dtype is None else dtype
     V = torch.empty(n, 0) if V is None else V
     if dtype == torch.float32 and V.shape[1]:
         return _shuffled(kernels, points, V, memory_budget)
@@ -125,7 +125,8 @@ def _pair(points: Points, part: slice, rest: slice, places: Tensor, dtype: torch
     return SharedPair(points.take(part), points.take(rest), ids, dtype=dtype)
 
 
-def _precision(kernels: Sequence[Kernel], n: int) -> torch.dtype:
+def precision(kernels: Sequence[Kernel], n: int) -> torch.dtype:
+    """In what products of so many rows are made: float32 for many rows and kernels that are bounded by one."""
     bounded = all(kernel.properties.is_normalised for kernel in kernels)
     return torch.float32 if bounded and n > EXACT_ROWS else torch.float64
 

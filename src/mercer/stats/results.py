@@ -56,6 +56,8 @@ class TestResult:
         What each kernel says by itself, the most telling first.
     approximation : distribution of scipy.stats or None
         The null distribution where it is a formula.
+    complete : bool
+        Whether there are no other resamples, so that the p-value has no random error.
     """
 
     __test__ = False
@@ -66,6 +68,7 @@ class TestResult:
     method: str
     per_kernel: tuple[KernelFinding, ...] = ()
     approximation: Any = field(kw_only=True, default=None)
+    complete: bool = field(kw_only=True, default=False)
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
@@ -79,7 +82,9 @@ class TestResult:
     @property
     def summary(self) -> str:
         """What was found, and how sure."""
-        return f"{self._finding()} ({how_sure(self.pvalue, len(self.null_distribution))}; {self.method})."
+        return (
+            f"{self._finding()} ({how_sure(self.pvalue, len(self.null_distribution), self.complete)}; {self.method})."
+        )
 
     def _finding(self) -> str:
         return "Rejected" if self.pvalue <= 0.05 else "Not rejected"
@@ -94,8 +99,8 @@ class TestResult:
         return null_histogram(self.statistic, self.null_distribution, self.pvalue, ax=ax)
 
 
-def how_sure(pvalue: float, resamples: int) -> str:
-    """The p-value, with the room that a finite number of resamples leaves.
+def how_sure(pvalue: float, resamples: int, complete: bool = False) -> str:
+    """The p-value, with the room that a finite number of resamples leaves, none where they are all there are.
 
     >>> how_sure(1 / 2001, 2000), how_sure(0.04, 0), how_sure(0.05, 99)
     ('p = 0.0005, the smallest that 2,000 resamples can give', 'p = 0.04', 'p = 0.05 +- 0.04 with 99 resamples')
@@ -104,7 +109,7 @@ def how_sure(pvalue: float, resamples: int) -> str:
         return f"p = {brief(pvalue)}"
     if round(pvalue * (resamples + 1)) == 1:
         return f"p = {brief(pvalue)}, the smallest that {resamples:,} resamples can give"
-    error = 1.96 * math.sqrt(pvalue * (1 - pvalue) / (resamples + 1))
+    error = 0.0 if complete else 1.96 * math.sqrt(pvalue * (1 - pvalue) / (resamples + 1))
     return f"p = {brief(pvalue)}" + (f" +- {error:.1g} with {resamples:,} resamples" if error > 0.1 * pvalue else "")
 
 

@@ -135,6 +135,15 @@ def column_labels(names: Sequence[str] | None, d: int) -> tuple[str, ...]:
     return tuple(map(str, range(d))) if names is None else tuple(names)
 
 
+def in_words(name: str, names: Sequence[str] | None) -> str:
+    """A column in a sentence.
+
+    >>> in_words("bmi", ["age", "bmi"]), in_words("1", None)
+    ('bmi', 'column 1')
+    """
+    return f"column {name}" if names is None else name
+
+
 def _check_gram(K: Tensor) -> None:
     """An error for what cannot be the Gram matrix of all rows of both samples."""
     if K.shape[0] != K.shape[1]:

@@ -18,11 +18,12 @@ from mercer.core.seeding import as_seed
 from mercer.functions import RKHSFunction
 from mercer.kernels import Kernel
 from mercer.stats.arguments import check, check_name
-from mercer.stats.columns import ColumnDifference, column_differences
+from mercer.stats.columns import ColumnDifference, column_differences, found_columns
 from mercer.stats.combining import check_combine, combined, normal_scores, per_kernel_p_values
-from mercer.stats.dials import ROUNDING, SHARPNESS, SLOWER
+from mercer.stats.dials import EXACT_ROWS, ROUNDING, SHARPNESS, SLOWER
 from mercer.stats.differences_plot import plot_columns, plot_line
 from mercer.stats.estimates import ESTIMATES, Estimate, shuffled
+from mercer.stats.exchanges import ExchangedSums, exchanged_sums
 from mercer.stats.families import domain_of, family, given_kernels
 from mercer.stats.pair_sums import PairSums, pair_sums
 from mercer.stats.resampling import (
@@ -35,7 +36,7 @@ from mercer.stats.resampling import (
     signs,
 )
 from mercer.stats.results import TestResult, counted, findings, listed
-from mercer.stats.samples import Pooled, column_labels
+from mercer.stats.samples import Pooled, column_labels, in_words
 from mercer.stats.streamed import Streamed, as_source, feature_estimate, is_source, streamed_estimate, with_width
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def two_sample_test(
         + \frac{\sum_{i \ne j} k(y_i, y_j)}{n (n - 1)} - \frac{2 \sum_{i, j} k(x_i, y_j)}{m n}.
 
     Rows that are exchangeable give an exact p-value at every sample size: labels are permuted, for all kernels at once,
-    and all permutations are one product with the pooled Gram matrix, which is never stored.
+    and all permutations are one product with the pooled Gram matrix, which is never stored. Samples of equally many
+    rows, more than 250 each, exchange the rows of random pairs: as exact and as powerful, in a third of the time.
 
     Parameters
     ----------
@@ -146,12 +148,35 @@ def two_sample_test(
     blocks, exchanged = exchanged_blocks(
         groups, order, (pooled.first, pooled.second), lambda g: group_blocks(g, m, N), lambda k: order_blocks(m, N, k)
     )
+    if blocks is None and m == pooled.n and N > EXACT_ROWS and pooled.points.is_tensor and not of_matrices(chosen):
+        return _by_pairs(chosen, pooled, combine, n_resamples, seed, memory_budget)
     A = labels(N, m, n_resamples, seed, blocks)
     shift = near_means(A)
     sums = pair_sums(chosen, pooled.points, A - shift, memory_budget=memory_budget)
     result = _combined(combine, chosen, unbiased(sums, A, shift), sums, min(pooled.m, pooled.n))
-    how = f"MMD of {kernel_words(chosen, combine)}, {counted(A.shape[1] - 1, 'permutation')}{exchanged}"
-    return _result(pooled, result, how)
+    count = A.shape[1] - 1
+    how = f"MMD of {kernel_words(chosen, combine)}, {counted(count, 'permutation')}{exchanged}"
+    return _result(pooled, result, how, count < n_resamples)
+
+
+def of_matrices(kernels: Sequence[Kernel]) -> bool:
+    """Whether a kernel is a ready Gram matrix."""
+    return any(kernel.domain == "matrix" for kernel in kernels)
+
+
+def _by_pairs(
+    kernels: Sequence[Kernel], pooled: Pooled, combine: str, count: int, seed: int, memory: Any
+) -> TwoSampleResult:
+    """Permutations that exchange the rows of random pairs, one of each sample: a group of permutations, so that
+    p-values are exact, too. Independent rows lose no power, and sums are a quarter of the work.
+    """
+    n = pooled.n
+    partners = torch.from_numpy(np.random.default_rng([seed, 1]).permutation(n)) + n
+    points = pooled.points.take(torch.cat([torch.arange(n), partners]))
+    S = torch.cat([torch.ones(n, 1), signs(n, count, seed)], 1)
+    sums = exchanged_sums(kernels, points, S, memory_budget=memory)
+    how = f"MMD of {kernel_words(kernels, combine)}, {counted(count, 'permutation')}"
+    return _result(pooled, _combined(combine, kernels, sums.unbiased, sums, n), how)
 
 
 def _check_dependence(estimator: str, null: str, groups: Any, order: Any) -> None:
@@ -248,21 +273,22 @@ class TwoSampleResult(TestResult):
         text = "The samples differ"
         if not self.pooled.points.is_tensor or self.kernel.domain == "matrix":
             return text
-        found = self.columns()
+        found = [replace(c, name=in_words(c.name, self.pooled.points.names)) for c in self.columns()]
         if len(found) < 2:
             return text
-        named = [c.name for c in found if c.pvalue <= 0.05]
-        if not named:
-            return f"{text}, in how columns go together: no column differs by itself"
-        return f"{text}, most in {listed(named)}"
+        named, none = found_columns(found, 0.05)
+        return f"{text}, most in {listed(named)}" if named else f"{text}, though {none}"
 
 
-def _result(pooled: Pooled, found: Any, how: str) -> TwoSampleResult:
+def _result(pooled: Pooled, found: Any, how: str, complete: bool = False) -> TwoSampleResult:
     joint, per_kernel = found
-    return TwoSampleResult(joint.statistic, joint.pvalue, joint.null.numpy(), how, per_kernel, pooled=pooled)
+    null = joint.null.numpy()
+    return TwoSampleResult(joint.statistic, joint.pvalue, null, how, per_kernel, complete=complete, pooled=pooled)
 
 
-def _combined(combine: str, kernels: Sequence[Kernel], statistics: Tensor, sums: PairSums, n: int) -> Any:
+def _combined(
+    combine: str, kernels: Sequence[Kernel], statistics: Tensor, sums: PairSums | ExchangedSums, n: int
+) -> Any:
     sizes = (sums.squares / (n * (n - 1))).sqrt()
     rounding = sizes * ROUNDING[sums.dtype] / (n if sums.dtype == torch.float32 else 1)
     joint = combined(combine, statistics, rounding, normal_scores, SHARPNESS)
@@ -289,8 +315,8 @@ def _by_signs(
     if is_ordered(order) and pooled.points.is_tensor:
         flip = flip_probability(torch.cat([pooled.first.values, pooled.second.values], 1))
     W = torch.cat([torch.ones(n, 1), signs(n, count, seed, flip)], 1)
-    sums = pair_sums(kernels, pooled.points, torch.cat([W, -W]), memory_budget=memory)
-    statistics = sums.forms / (n * (n - 1))
+    sums = exchanged_sums(kernels, pooled.points, W, memory_budget=memory)
+    statistics = (sums.forms - 2.0 * sums.within.unsqueeze(1)) / (n * (n - 1))
     how = f"MMD of {kernel_words(kernels, combine)}, wild bootstrap of {count:,}"
     return _result(pooled, _combined(combine, kernels, statistics, sums, n), how)
 
