@@ -125,10 +125,10 @@ def independence_test(
     per_kernel = findings(pairs, statistics[:, 0], each, joint.weights)
     count = sums.shape[1] - 1
     how = f"HSIC of {_words(pairs, combine)}, {counted(count, 'permutation')}{exchanged}"
-    null, complete = joint.null.numpy(), count < n_resamples
     return IndependenceResult(
-        joint.statistic, joint.pvalue, null, how, per_kernel, complete=complete, x=x, y=y, seed=seed
-    )
+        joint.statistic, joint.pvalue, joint.null.numpy(), how, per_kernel,
+        complete=count < n_resamples, x=x, y=y, seed=seed,
+    )  # fmt: skip
 
 
 def _joined(combine: str, statistics: Tensor, moments: np.ndarray, dtype: torch.dtype) -> tuple[Any, list[float]]:
