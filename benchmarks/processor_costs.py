@@ -33,6 +33,8 @@ OPERATIONS: dict[str, Callable[[Tensor, Tensor, Tensor], Work]] = {
     "power": lambda x, y, out: lambda: torch.pow(y, -0.5, out=out).reciprocal_(),
     "log2": lambda x, y, out: lambda: torch.log2(y, out=out),
     "numpy log2": lambda x, y, out: lambda: np.log2(y.numpy(), out=out.numpy()),
+    "arcsin": lambda x, y, out: lambda: torch.asin(torch.mul(y, 0.1, out=out), out=out),
+    "numpy arcsin": lambda x, y, out: lambda: np.arcsin(torch.mul(y, 0.1, out=out).numpy(), out=out.numpy()),
     "product with a vector": lambda x, y, out: lambda: x @ out[0],
 }
 

@@ -103,9 +103,23 @@ def writer(op: str, value: Any, *, on_cpu: bool) -> Callable[[list[Any], Tensor]
     if on_cpu and op in costs().by_numpy:
         numpy = getattr(np, op)
         return lambda args, out: numpy(args[0].numpy(), out=out.numpy())
+    if on_cpu and op == "angle" and "arcsin" in costs().by_numpy:
+        return lambda args, out: angle_by_numpy(args[0], out)
     if on_cpu and op == "sqrt" and costs().roots_as_powers:
         return lambda args, out: torch.pow(args[0], -0.5, out=out).reciprocal_()
     return lambda args, out: apply(op, args, value, out)
+
+
+def angle_by_numpy(h: Tensor, out: Tensor) -> None:
+    """The angle of versines h, on a CPU.
+
+    >>> h, t = torch.tensor([-1e-9, 0.0, 0.5, 1.0, 2.0 + 1e-6]), torch.empty(5)
+    >>> angle_by_numpy(h, t)
+    >>> t
+    tensor([0.0000, 0.0000, 1.0472, 1.5708, 3.1416])
+    """
+    half = torch.mul(h, 0.5, out=out).clamp_(0.0, 1.0).numpy()
+    np.multiply(np.arcsin(np.sqrt(half, out=half), out=half), 2.0, out=half)
 
 
 def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:
