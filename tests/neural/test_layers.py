@@ -118,6 +118,14 @@ def test_dense_layers_are_the_kernels_of_connected_networks(activation: str) -> 
         torch.testing.assert_close(kernel.diag(rows), known.diag(rows), rtol=1e-6, atol=1e-6)
 
 
+def test_what_comes_in_has_no_weights_to_train() -> None:
+    inputs = ROWS @ ROWS.T / 3
+    first = W * inputs + B
+    sums = W * (inputs + first) + B
+    k = LayerKernel([Residual([Dense(W, B)]), Dense(W, B)])
+    torch.testing.assert_close(k(ROWS), sums + W * first)
+
+
 def test_images_of_one_place_are_rows() -> None:
     layers = [Conv(1, W, B), Activation(), Conv(1, W, B), Activation(), AveragePool(1), Flatten(), Dense(W, B)]
     torch.testing.assert_close(

@@ -7,9 +7,11 @@ those at another, and each sheet goes through the layers alone, small enough for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +20,7 @@ from mercer.kernels.activations import Function, PiecewiseLinear, Smooth
 from mercer.kernels.dials import TERMS
 from mercer.kernels.hermite import coefficients
 from mercer.neural.dials import TINY
+from mercer.operators.backends.costs import costs
 
 Phi = PiecewiseLinear | Smooth | Function
 End = tuple[Tensor, ...]
@@ -40,34 +43,39 @@ class Sheet:
 
     Attributes
     ----------
-    cross, tangent : Tensor
-        The covariance S and the tangent kernel T of pairs of images, (H, W, ...).
+    parts : tuple of tensors
+        The covariance S of pairs of images, (H, W, ...), and from the first weights on the tangent kernel T.
     shift : Shift
         How many places further, down and to the right.
     flat : bool
         Whether these are rows, which have no places.
     """
 
-    cross: Tensor
-    tangent: Tensor
+    parts: tuple[Tensor, ...]
     shift: Shift = HERE
     flat: bool = False
 
-    def weighted(self, total: Callable[[Tensor], Tensor], w: float, b: float) -> Sheet:
-        """After a layer of w times sums over places, and biases of variance b, which train."""
-        cross = torch.add(self.cross.new_tensor(b), total(self.cross), alpha=w)
-        return Sheet(cross, torch.add(cross, total(self.tangent), alpha=w), self.shift, self.flat)
+    @property
+    def cross(self) -> Tensor:
+        return self.parts[0]
+
+    def weighted(self, total: Callable[[Tensor], Tensor], b: float) -> Sheet:
+        """After a layer of weighted sums over places, and biases of variance b, which train."""
+        cross = total(self.cross) + b
+        tangent = sum((total(T) for T in self.parts[1:]), cross)
+        return replace(self, parts=(cross, tangent))
 
     def activated(self, phi: Phi, left: End, right: End) -> Sheet:
         """After an activation: F of S, and F' of S times T."""
         value, slope = duals(phi, self.cross, left, right)
-        return Sheet(value, slope * self.tangent, self.shift, self.flat)
+        return replace(self, parts=(value, *(slope * T for T in self.parts[1:])))
 
     def __add__(self, other: Sheet) -> Sheet:
         """Of the sum of two networks with weights of their own."""
         if self.cross.shape != other.cross.shape or self.flat != other.flat:
             raise InputError("Residual: its layers must keep the shape of what they are added to.")
-        return Sheet(self.cross + other.cross, self.tangent + other.tangent, self.shift, self.flat)
+        pairs = zip_longest(self.parts, other.parts)
+        return replace(self, parts=tuple(b if a is None else a if b is None else a + b for a, b in pairs))
 
 
 Sheets = Callable[[Shift], Sheet]
@@ -77,7 +85,8 @@ Sheets = Callable[[Shift], Sheet]
 def cross_sheets(x: Tensor, z: Tensor, flat: bool) -> Sheets:
     """Of all pairs of two samples of images, (H, W, n, channels): means of products over channels."""
     times = torch.mul if x.shape[-1] == 1 else torch.matmul  # the same, and faster
-    return _sheets(lambda shift: times(x, further(z, shift).mT) / x.shape[-1], flat)
+    turned = z.mT / x.shape[-1]
+    return _sheets(lambda shift: times(x, further(turned, shift)), flat)
 
 
 def own_sheets(x: Tensor, flat: bool) -> Sheets:
@@ -87,8 +96,7 @@ def own_sheets(x: Tensor, flat: bool) -> Sheets:
 
 def _sheets(product: Callable[[Shift], Tensor], flat: bool) -> Sheets:
     def sheet(shift: Shift) -> Sheet:
-        cross = product(shift)
-        return Sheet(cross, torch.zeros_like(cross), shift, flat)
+        return Sheet((product(shift),), shift, flat)
 
     return sheet
 
@@ -149,9 +157,8 @@ def duals(phi: Phi, q: Tensor, left: End, right: End) -> tuple[Tensor, Tensor]:
         return phi.dual(q, *left, *right), phi.slope(q, *left, *right)
     if isinstance(phi, PiecewiseLinear):
         size = left[0] * right[0]
-        cosine = q / size
-        sine = torch.addcmul(q.new_ones(()), cosine, cosine, value=-1.0).clamp_(min=TINY**2).sqrt_()
-        slope = torch.sub(q.new_tensor(phi.mean_square), torch.atan2(sine, cosine), alpha=phi.kink)
+        angle, sine = angle_and_sine(q / size)
+        slope = torch.sub(torch.tensor(phi.mean_square), angle, alpha=phi.kink)
         return (slope * q).addcmul_(sine, size, value=phi.kink), slope
     over = left[0] * right[0]
     rho = (q * over).clamp_(-1.0, 1.0)
@@ -160,3 +167,20 @@ def duals(phi: Phi, q: Tensor, left: End, right: End) -> tuple[Tensor, Tensor]:
         slope = slope * rho + value
         value = value * rho + a * b
     return value, slope * over
+
+
+def angle_and_sine(cosine: Tensor) -> tuple[Tensor, Tensor]:
+    """Of a cosine that may be too large by rounding; numpy's functions, where they are quicker, overwrite it.
+
+    >>> [round(part.item(), 12) for part in angle_and_sine(torch.tensor([1.0 + 1e-9]).double())]
+    [0.0, 0.0]
+    """
+    one = torch.ones((), dtype=cosine.dtype, device=cosine.device)
+    if cosine.requires_grad or cosine.device.type != "cpu" or "arcsin" not in costs().by_numpy:
+        sine = torch.addcmul(one, cosine, cosine, value=-1.0).clamp_(min=TINY**2).sqrt_()
+        return torch.atan2(sine, cosine), sine
+    square = torch.addcmul(one, cosine.clamp_(-1.0, 1.0), cosine, value=-1.0)
+    numbers, rest = cosine.numpy(), square.numpy()
+    np.arccos(numbers, out=numbers)
+    np.sqrt(rest, out=rest)
+    return cosine, square

@@ -18,9 +18,10 @@ NULL = 1e-12
 
 COPIES = 16
 """Tensors of the size of all covariances of a tile that are alive at a time, and the share of the budget they take."""
-CACHED = 26_000
-"""Covariances of a sheet on a CPU, whose tensors then stay in the caches; twice as many are as fast, half as many take
-1.3 times as long (Zen 5)."""
+CACHED = 100_000
+"""Covariances of a sheet on a CPU: more stay in the caches no longer, and fewer are more calls. With pooling of 14 x 14
+images 26,000 take 1.3 times as long, 52,000 and 208,000 1.05 times (Zen 4, busy; on a Zen 5 26,000 and 52,000 were as
+fast as each other)."""
 WIDE = 64
 """Images in the last dimension of a sheet, if so many fit: half as many take 1.3 times as long (Zen 5)."""
 

@@ -143,7 +143,7 @@ class LayerKernel(Kernel):
 
     def _output(self, sheets: Sheets, ends: Iterable[tuple[list[End], list[End]]]) -> Tensor:
         found = output(self.layers, sheets, [partial(Known, *each) for each in ends])
-        return (found.tangent if self.tangent else found.cross)[0, 0]
+        return found.parts[1 if self.tangent else 0][0, 0]
 
     def _images(self, points: Points) -> Tensor:
         """(H, W, n, channels); rows are images of one place."""

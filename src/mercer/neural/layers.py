@@ -42,7 +42,7 @@ class Dense:
     def __call__(self, before: Sheet, ends: Ends) -> Sheet:
         if not before.flat:
             raise InputError("Dense: it needs flat rows; put Flatten() before it.")
-        return before.weighted(lambda S: S, self.w_var, self.b_var)
+        return before.weighted(lambda S: self.w_var * S, self.b_var)
 
 
 SLOPE = number(lambda value: abs(value) <= 1e6, "a finite number of at most a million")
@@ -80,21 +80,21 @@ class Conv:
                 S = self._total_along(dim, by, S)
             return S
 
-        return before.weighted(total, self.w_var / self.size**2, self.b_var)
+        return before.weighted(total, self.b_var)
 
     def _total_along(self, dim: int, by: int, S: Tensor) -> Tensor:
         """With zeros around both images, what is beyond an edge of either one does not meet what is before it."""
-        total, length = S.clone(), S.shape[dim]
+        length, w = S.shape[dim], self.w_var**0.5 / self.size
+        total = w * S
         if self.padding == "circular":
             for step in range(1, self.size // 2 + 1):
-                total += S.roll(step, dim)
-                total += S.roll(-step, dim)
+                total.add_(S.roll(step, dim), alpha=w).add_(S.roll(-step, dim), alpha=w)
             return total
         for start, count in ((0, length - by), (length - by, by)):
             for step in range(1, min(self.size // 2, count - 1) + 1):
                 before, after = ((dim, place, count - step) for place in (start, start + step))
-                total.narrow(*before).add_(S.narrow(*after))
-                total.narrow(*after).add_(S.narrow(*before))
+                total.narrow(*before).add_(S.narrow(*after), alpha=w)
+                total.narrow(*after).add_(S.narrow(*before), alpha=w)
         return total
 
 
@@ -145,17 +145,16 @@ class AveragePool:
         """Sheets after it, of which each needs all before it; these are made once, when the first is asked for."""
 
         @cache
-        def means() -> tuple[Tensor, Tensor]:
+        def means() -> list[Tensor]:
             return self._means(sheets)
 
         def sheet(shift: Shift) -> Sheet:
-            cross, tangent = means()
-            return Sheet(cross[shift], tangent[shift], shift)
+            return Sheet(tuple(mean[shift] for mean in means()), shift)
 
         return sheet
 
-    def _means(self, sheets: Sheets) -> tuple[Tensor, Tensor]:
-        """S and T by shift. Where the places of a sheet get depends on where in their squares they are."""
+    def _means(self, sheets: Sheets) -> list[Tensor]:
+        """Parts by shift. Where the places of a sheet get depends on where in their squares they are."""
         first = sheets(HERE)
         height, width = _places(self, first)
         if height % self.size or width % self.size:
@@ -164,15 +163,15 @@ class AveragePool:
                 f"size."
             )
         rows, columns = height // self.size, width // self.size
-        cross, tangent = (first.cross.new_zeros(rows, columns, rows, columns, *first.cross.shape[2:]) for _ in "ST")
+        totals = [S.new_zeros(rows, columns, rows, columns, *S.shape[2:]) for S in first.parts]
         for shift in starmap(Shift, product(range(height), range(width))):
             sheet = sheets(shift)
-            for total, S in ((cross, sheet.cross), (tangent, sheet.tangent)):
+            for total, S in zip(totals, sheet.parts, strict=True):
                 squares = S.unflatten(1, (columns, -1)).unflatten(0, (rows, -1))
                 moved = (_moved(by, self.size, count) for by, count in zip(shift, (rows, columns), strict=True))
                 for (down, high), (right, wide) in product(*moved):
                     total[down, right] += squares[:, high, :, wide].sum((1, 3))
-        return cross / self.size**4, tangent / self.size**4
+        return [total / self.size**4 for total in totals]
 
 
 def _moved(by: int, size: int, count: int) -> list[tuple[int, slice]]:
@@ -195,8 +194,7 @@ class Flatten:
 
     def __call__(self, before: Sheet, ends: Ends) -> Sheet:
         _places(self, before)
-        cross, tangent = (S.mean((0, 1), keepdim=True) for S in (before.cross, before.tangent))
-        return Sheet(cross, tangent, flat=True)
+        return Sheet(tuple(S.mean((0, 1), keepdim=True) for S in before.parts), flat=True)
 
 
 @register_part
