@@ -116,6 +116,7 @@ def test_dense_layers_are_the_kernels_of_connected_networks(activation: str) -> 
         torch.testing.assert_close(kernel(rows), known(rows), rtol=1e-6, atol=1e-6)
         torch.testing.assert_close(kernel(rows, rows[:2]), known(rows)[:, :2], rtol=1e-6, atol=1e-6)
         torch.testing.assert_close(kernel.diag(rows), known.diag(rows), rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(kernel(rows[:2], rows[2:]), known(rows[:2], rows[2:]), rtol=1e-11, atol=0.0)
 
 
 def test_what_comes_in_has_no_weights_to_train() -> None:

@@ -158,7 +158,7 @@ def duals(phi: Phi, q: Tensor, left: End, right: End) -> tuple[Tensor, Tensor]:
     if isinstance(phi, PiecewiseLinear):
         size = left[0] * right[0]
         angle, sine = angle_and_sine(q / size)
-        slope = torch.sub(torch.tensor(phi.mean_square), angle, alpha=phi.kink)
+        slope = torch.sub(q.new_tensor(phi.mean_square), angle, alpha=phi.kink)
         return (slope * q).addcmul_(sine, size, value=phi.kink), slope
     over = left[0] * right[0]
     rho = (q * over).clamp_(-1.0, 1.0)
