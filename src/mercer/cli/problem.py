@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.dials import MIN_TEST, MIN_TRAIN, SHOWN
+from mercer.cli.dials import SHOWN
 from mercer.cli.tables import Table, is_index
 from mercer.core.errors import InputError
 
@@ -40,22 +40,28 @@ def problem_from(table: Table, target: str, features: Sequence[str] | None, weig
     """The problem of predicting one column of a table from others, every number checked."""
     target = find_column(table, target, "--target")
     weights = None if weights is None else find_column(table, weights, "--weights")
-    used = [name for name in (target, weights) if name is not None]
+    chosen, notes = features_of(table, table.source, features, [target] if weights is None else [target, weights])
+    y = numbers(table, target)
+    problem = Problem(matrix(table, chosen), y, None, chosen, target, table.source, weights, notes)
+    return checked_problem(problem, None if weights is None else checked_weights(table, weights))
+
+
+def features_of(
+    table: Table, source: str, features: Sequence[str] | None, used: Sequence[str], drop: Sequence[str] = ()
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns to learn from, all besides those `used` where none are named, and notes on those that are not."""
     if features is None:
-        chosen = tuple(name for name in table.features if name not in used)
+        chosen = tuple(name for name in table.features if name not in (*used, *drop))
     else:
         chosen = tuple(find_column(table, name, "--features") for name in features)
         both = [name for name in chosen if name in used]
         if both:
             raise InputError(f"--features names {quoted(both)}, which is the target or the weights.")
     if not chosen:
-        raise InputError(f"{table.source} has no column besides {quoted(used)} to learn from.")
+        raise InputError(f"{source} has no column besides {quoted(used)} to learn from.")
     reject_text(table, (*chosen, *used))
-    y = numbers(table, target)
     index = [name for name in table.columns if is_index(name) and name not in (*chosen, *used)]
-    notes = tuple(f"Column {name!r} looks like a row index and is not used as a feature." for name in index)
-    problem = Problem(matrix(table, chosen), y, None, chosen, target, table.source, weights, notes)
-    return checked_problem(problem, None if weights is None else checked_weights(table, weights))
+    return chosen, tuple(f"Column {name!r} looks like a row index and is not used as a feature." for name in index)
 
 
 def checked_problem(problem: Problem, weights: np.ndarray | None) -> Problem:
@@ -66,27 +72,6 @@ def checked_problem(problem: Problem, weights: np.ndarray | None) -> Problem:
     if weights is None:
         return problem
     return replace(problem, weights=weights).take(np.flatnonzero(weights > 0))
-
-
-def split(problem: Problem, test_fraction: float, seed: int) -> tuple[Problem, Problem | None]:
-    """Training and test rows, drawn at random; no test rows when the fraction is 0."""
-    n = len(problem)
-    n_test = round(test_fraction * n)
-    if test_fraction > 0:
-        n_test = max(n_test, MIN_TEST)
-    if n - n_test < MIN_TRAIN:
-        raise InputError(
-            f"{problem.source} has {n} rows, too few: {n_test} of them for testing would leave {max(n - n_test, 0)} "
-            f"to learn from, and at least {MIN_TRAIN} are needed."
-        )
-    order = np.random.default_rng(seed).permutation(n)
-    train = problem.take(np.sort(order[n_test:]))
-    if (train.y == train.y[0]).all():
-        raise InputError(
-            f"The target {problem.target!r} is {train.y[0]:g} in every training row: there is nothing to learn. "
-            "Another --seed draws other rows."
-        )
-    return train, problem.take(np.sort(order[:n_test])) if n_test else None
 
 
 def find_column(table: Table, name: str, option: str) -> str:

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.dials import COPIES
-from mercer.cli.problem import Problem, checked_problem, find_column, listed, missing_columns, quoted, reject_text
+from mercer.cli.problem import (
+    Problem,
+    checked_problem,
+    features_of,
+    find_column,
+    listed,
+    missing_columns,
+    reject_text,
+)
 from mercer.cli.reading import STDIN
 from mercer.cli.regression import Settings
 from mercer.cli.tables import Table, array_names, format_of, is_index
@@ -97,18 +105,7 @@ def streamed_table(
     if weights is not None and not files["weights"]:
         counted = find_column(columns, _from_end(columns, weights), "--weights")
     used = [name for name in (wanted, counted) if name is not None]
-    if features is None:
-        chosen = tuple(name for name in columns.features if name not in (*used, *drop))
-    else:
-        chosen = tuple(find_column(columns, name, "--features") for name in features)
-        both = [name for name in chosen if name in used]
-        if both:
-            raise InputError(f"--features names {quoted(both)}, which is the target or the weights.")
-    if not chosen:
-        raise InputError(f"{data} has no column besides {quoted(used)} to learn from.")
-    reject_text(columns, (*chosen, *used))
-    index = [name for name in columns.columns if is_index(name) and name not in (*chosen, *used)]
-    notes = tuple(f"Column {name!r} looks like a row index and is not used as a feature." for name in index)
+    chosen, notes = features_of(columns, str(data), features, used, drop)
     rows = rows_of(wanted or files["target"], chosen, counted or files["weights"])
     target_name = wanted or _free_name(Path(target).stem, chosen)
     weight_name = counted or (None if weights is None else _free_name(Path(weights).stem, (*chosen, target_name)))

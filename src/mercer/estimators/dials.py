@@ -36,9 +36,6 @@ PATH_ROWS, FEW_PATH_ROWS = 2000, 20_000
 ROUGH_TOL = 1e-4
 """The tolerance of fits to folds that compare alphas in whole decades."""
 
-PATH_MATRICES = 8
-"""Matrices over these rows that live at once."""
-
 
 # by_loss/tuned.py
 

@@ -183,13 +183,6 @@ def is_zero(program: Program) -> bool:
     return len(program.steps) == 2 and constant.op == "constant" and constant.value == 0.0
 
 
-def transposed(program: Program) -> Program:
-    """The program of k(z, x): left and right functions change places."""
-    swap = {"left": "right", "right": "left"}
-    inputs = tuple(type(s)(swap.get(s.kind, s.kind), s.warps, s.length_scale, s.function) for s in program.inputs)
-    return Program(inputs, program.steps, program.exact)
-
-
 def times_sign(program: Program, left: Statistic, right: Statistic) -> Program:
     """The program times sign(left - right), for two end values."""
     builder, result = rewritten(program, lambda *_: None)
