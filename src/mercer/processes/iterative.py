@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
 
-from mercer.core.errors import ModelFileError
 from mercer.core.memory import resolve_budget
-from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.processes.dials import PREDICTION_TOLERANCE
@@ -18,9 +15,9 @@ from mercer.processes.exact_posterior import ExactPosterior
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.iterative_evidence import IterativeEvidence
 from mercer.processes.iterative_posterior import IterativePosterior, solver_budget
-from mercer.processes.means import FittedMean, Mean
+from mercer.processes.means import Mean
 from mercer.processes.observations import Observations
-from mercer.processes.posterior import Posterior
+from mercer.processes.posterior import Kept, Posterior
 from mercer.processes.probed_evidence import ProbedEvidence
 from mercer.solvers.choose import memory_needed
 from mercer.solvers.pcg import PCG
@@ -61,22 +58,11 @@ class Iterative:
             return ExactPosterior.condition(kernel, noise, data, mean, self._in_float64, reason=words)
         return IterativePosterior.condition(kernel, noise, data, mean, self.place, self._solver, reason)
 
-    def restored(
-        self,
-        kernel: Kernel,
-        noise: float,
-        data: Observations,
-        mean: FittedMean,
-        weights: Tensor,
-        report: SolverReport,
-        arrays: dict[str, Tensor],
-    ) -> Posterior:
+    def restored(self, kept: Kept) -> Posterior:
         """The posterior of a model file, solved by what its report names."""
-        if len(weights) != len(data) or arrays:
-            raise ModelFileError(f"there are {len(weights)} weights for {len(data)} rows, or arrays too many")
-        if report.solver == "cholesky":
-            return ExactPosterior(kernel, noise, data, mean, weights, self._in_float64, report)
-        return IterativePosterior(kernel, noise, data, mean, weights, self.place, report, self._solver)
+        if kept.report.solver == "cholesky":
+            return ExactPosterior(*kept.of_rows(), self._in_float64, kept.report)
+        return IterativePosterior(*kept.of_rows(), self.place, kept.report, self._solver)
 
     def _factor_fits(self, data: Observations) -> bool:
         budget = resolve_budget(self.place.memory_budget, self.place.device)

@@ -6,11 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from torch import Tensor
-
-from mercer.core.errors import ModelFileError
 from mercer.core.memory import readable, resolve_budget
-from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.dials import TILE_NUMBERS
 from mercer.operators.placement import Placement
@@ -19,9 +15,9 @@ from mercer.processes.evidence import Evidence, ExactEvidence
 from mercer.processes.exact_posterior import ExactPosterior
 from mercer.processes.hyperparameters import Hyperparameters
 from mercer.processes.iterative import Iterative
-from mercer.processes.means import FittedMean, Mean
+from mercer.processes.means import Mean
 from mercer.processes.observations import Observations
-from mercer.processes.posterior import Posterior
+from mercer.processes.posterior import Kept, Posterior
 from mercer.processes.sparse import Sparse
 
 
@@ -41,17 +37,8 @@ class Method(Protocol):
     def posterior(self, kernel: Kernel, noise: float, data: Observations, mean: Mean, reason: str = "") -> Posterior:
         """The process given the data."""
 
-    def restored(
-        self,
-        kernel: Kernel,
-        noise: float,
-        data: Observations,
-        mean: FittedMean,
-        weights: Tensor,
-        report: SolverReport,
-        arrays: dict[str, Tensor],
-    ) -> Posterior:
-        """The posterior of a model file; `arrays` are its `extra_arrays`."""
+    def restored(self, kept: Kept) -> Posterior:
+        """The posterior of a model file."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +57,8 @@ class Exact:
     ) -> ExactPosterior:
         return ExactPosterior.condition(kernel, noise, data, mean, self.place, reason=reason)
 
-    def restored(
-        self,
-        kernel: Kernel,
-        noise: float,
-        data: Observations,
-        mean: FittedMean,
-        weights: Tensor,
-        report: SolverReport,
-        arrays: dict[str, Tensor],
-    ) -> ExactPosterior:
-        if len(weights) != len(data) or arrays:
-            raise ModelFileError(f"there are {len(weights)} weights for {len(data)} rows, or arrays too many")
-        return ExactPosterior(kernel, noise, data, mean, weights, self.place, report)
+    def restored(self, kept: Kept) -> ExactPosterior:
+        return ExactPosterior(*kept.of_rows(), self.place, kept.report)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from mercer.core.arrays import Points
+from mercer.core.errors import ModelFileError
 from mercer.core.memory import give_back, require, resolve_budget
 from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
@@ -34,6 +36,25 @@ def tiles_of(X: Points, n: int, copies: int, held: int, place: Placement) -> Ite
         if room < largest:
             give_back()
         yield X.take(slice(start, start + size))
+
+
+class Kept(NamedTuple):
+    """What a model file holds of a posterior; `arrays` are its `extra_arrays`."""
+
+    kernel: Kernel
+    noise: float
+    data: Observations
+    mean_function: FittedMean
+    weights: Tensor
+    report: SolverReport
+    arrays: dict[str, Tensor]
+
+    def of_rows(self) -> tuple[Kernel, float, Observations, FittedMean, Tensor]:
+        """What a posterior with one weight for each row is made of; an error where there is anything else."""
+        n, m = len(self.data), len(self.weights)
+        if n != m or self.arrays:
+            raise ModelFileError(f"there are {m} weights for {n} rows, or arrays too many")
+        return self.kernel, self.noise, self.data, self.mean_function, self.weights
 
 
 class Posterior(ABC):

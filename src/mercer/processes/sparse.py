@@ -10,13 +10,13 @@ from torch import Tensor
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError, ModelFileError
 from mercer.core.renamed import renamed
-from mercer.core.results import SolverReport
 from mercer.kernels import Kernel
 from mercer.operators.placement import Placement
 from mercer.processes.dials import SMALLEST_GAIN, SPARSE_LANDMARKS
 from mercer.processes.hyperparameters import Hyperparameters
-from mercer.processes.means import FittedMean, Mean
+from mercer.processes.means import Mean
 from mercer.processes.observations import Observations
+from mercer.processes.posterior import Kept
 from mercer.processes.sparse_evidence import SparseEvidence, Sums, inducing_points, whitening
 from mercer.processes.sparse_posterior import AllRows, SparsePosterior
 
@@ -52,17 +52,9 @@ class Sparse:
         Z = inducing_points(kernel, noise, data, self._in_float64, self._count, self.seed)
         return SparsePosterior.condition(kernel, noise, data, mean, self._in_float64, Z, reason)
 
-    def restored(
-        self,
-        kernel: Kernel,
-        noise: float,
-        data: Observations,
-        mean: FittedMean,
-        weights: Tensor,
-        report: SolverReport,
-        arrays: dict[str, Tensor],
-    ) -> SparsePosterior:
+    def restored(self, kept: Kept) -> SparsePosterior:
         """The posterior of a model file."""
+        kernel, noise, data, mean, weights, report, arrays = kept
         arrays = dict(arrays)
         Z = arrays.pop("inducing", None)
         if Z is None or Z.ndim != 2 or len(Z) != len(weights):

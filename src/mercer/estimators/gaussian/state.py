@@ -15,6 +15,7 @@ from mercer.files.kinds import TEXT, Either, number, one_of
 from mercer.processes import Observations
 from mercer.processes.means import ConstantMean, FittedMean, LinearMean, Mean, ZeroMean, as_mean
 from mercer.processes.methods import METHODS
+from mercer.processes.posterior import Kept
 
 if TYPE_CHECKING:
     from mercer.estimators.gaussian.regressor import GaussianProcessRegressor
@@ -63,7 +64,7 @@ def _restored(model: GaussianProcessRegressor, found: Any) -> ProcessFit:
     if found.method == "sgpr" and not found.noise > 0 and found.row_noise is None:
         raise ModelFileError("inducing points need noise > 0")
     mean, noise, report = _mean(found, data), float(found.noise), found.report
-    posterior = method.restored(found.kernel, noise, data, mean, found.weights, report, found.posterior)
+    posterior = method.restored(Kept(found.kernel, noise, data, mean, found.weights, report, found.posterior))
     place, learns, scales = place_of(settings, seen, budget), read.optimum is not None, read.scales
     plan = ProcessPlan(
         settings, read.hyper, scales, learns, place, method, report.reason, mean.mean, found.target_scale, taught=None
