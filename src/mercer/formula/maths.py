@@ -12,37 +12,37 @@ from mercer.formula.symbols import Symbol
 
 def exp(x: Any) -> Any:
     """Exponential."""
-    return _apply("exp", x)
+    return apply("exp", x)
 
 
 def sqrt(x: Any) -> Any:
     """Square root whose derivative at zero is zero, so that coincident points have finite gradients."""
-    return _apply("sqrt", x)
+    return apply("sqrt", x)
 
 
 def power(x: Any, exponent: float | Tensor) -> Any:
     """A power of a non-negative number, with derivative zero at zero."""
-    return _apply("pow", x, literal=exponent)
+    return apply("pow", x, literal=exponent)
 
 
 def minimum(x: Any, z: Any) -> Any:
     """The smaller of two values; the second may be a number."""
-    return _apply("minimum", x, z)
+    return apply("minimum", x, z)
 
 
 def less(x: Any, z: Any) -> Any:
     """One where x < z, else zero."""
-    return _apply("less", x, z)
+    return apply("less", x, z)
 
 
 def where(chosen: Any, x: Any, z: Any) -> Any:
     """x where `chosen` is one, z where it is zero."""
-    return _apply("where", chosen, x, z)
+    return apply("where", chosen, x, z)
 
 
 def asin(x: Any) -> Any:
     """The arc sine, with derivative zero at one and minus one."""
-    return _apply("asin", x)
+    return apply("asin", x)
 
 
 def angle(versine: Any) -> Any:
@@ -52,7 +52,7 @@ def angle(versine: Any) -> Any:
     >>> angle(torch.tensor([0.0, 1.0, 2.0]))
     tensor([0.0000, 1.5708, 3.1416])
     """
-    return _apply("angle", versine)
+    return apply("angle", versine)
 
 
 def versine_sine(versine: Any) -> Any:
@@ -62,15 +62,21 @@ def versine_sine(versine: Any) -> Any:
     >>> versine_sine(torch.tensor([0.0, 1.0, 2.0]))
     tensor([0., 1., 0.])
     """
-    return _apply("versine_sine", versine)
+    return apply("versine_sine", versine)
 
 
 def matern(scaled: Any, nu: float) -> Any:
     """The Bessel form 2^(1-nu)/Gamma(nu) u^nu K_nu(u) of the Matern family at u, with value one at zero."""
-    return _apply("matern", scaled, literal=nu)
+    return apply("matern", scaled, literal=nu)
 
 
-def _apply(op: str, x: Any, *others: Any, literal: Any = None) -> Any:
+def apply(op: str, x: Any, *others: Any, literal: Any = None) -> Any:
+    """An operation of formulas by its name; `literal` is a number that the step carries, where it has one.
+
+    >>> import torch
+    >>> apply("sqrt", torch.tensor(4.0))
+    tensor(2.)
+    """
     if isinstance(x, Symbol):
         return x.apply(op, *others, value=None if literal is None else float(literal))
     return OPERATIONS[op].tensor(x, *others, *(() if literal is None else (literal,)))

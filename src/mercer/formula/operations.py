@@ -1,6 +1,6 @@
 """The one table of what formulas are made of: each operation on numbers and tensors, its slopes, its fused text.
 
-A new operation is one entry here, and a function in `maths` that formulas call.
+A new operation is one entry here, which formulas call by its name, ``maths.apply(name, x)``.
 """
 
 from __future__ import annotations
