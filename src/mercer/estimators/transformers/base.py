@@ -24,11 +24,11 @@ from mercer.kernels import Kernel
 class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """A map from rows to rows of numbers; a subclass finds one in `fit`, and says how it is saved.
 
-    `leading` are its first two parameters: a size, and what could be given in its place by mistake.
+    `leading` are its first two parameters: a size, and what could be given in its place by mistake; none without a size.
     """
 
     title: ClassVar[str] = "Features"
-    leading: ClassVar[tuple[str, str]] = ("n_components", "kernel")
+    leading: ClassVar[tuple[()] | tuple[str, str]] = ("n_components", "kernel")
 
     _fit: MapFit[Any]
     kernel_: Kernel
@@ -50,13 +50,14 @@ class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
         return self
 
     def _check_parameters(self) -> None:
-        size, second = self.leading
-        given = getattr(self, size)
-        if isinstance(given, str) or callable(given):
-            name = type(self).__name__
-            raise InputTypeError(
-                f"{size}={given!r} is not a number: write {name}({second}=...), or {name}({size}, {second})."
-            )
+        if self.leading:
+            size, second = self.leading
+            given = getattr(self, size)
+            if isinstance(given, str) or callable(given):
+                name = type(self).__name__
+                raise InputTypeError(
+                    f"{size}={given!r} is not a number: write {name}({second}=...), or {name}({size}, {second})."
+                )
         super()._check_parameters()
 
     @property
