@@ -221,3 +221,14 @@ def test_with_an_intercept_intervals_move_with_the_targets():
     for method in ("residuals", "jackknife+"):
         both = np.array(moved.predict_interval(NEW[:9], method=method)) - 1e3
         np.testing.assert_allclose(both, model.predict_interval(NEW[:9], method=method), atol=1e-8)
+
+
+def _no_work(a, b):
+    raise AssertionError("the kernel was evaluated")
+
+
+@pytest.mark.parametrize("estimator", [KernelRidge, KernelRegressor, GaussianProcessRegressor])
+def test_an_order_that_does_not_fit_is_an_error_before_any_work(estimator):
+    X, y = np.arange(8.0).reshape(-1, 1), np.arange(8.0)
+    with pytest.raises(InputError, match="order has shape"):
+        estimator(_no_work).fit(X, y, order=range(7))
