@@ -24,7 +24,7 @@ from mercer.kernels import Kernel
 class MapTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """A map from rows to rows of numbers; a subclass finds one in `fit`, and says how it is saved.
 
-    `leading` are its first two parameters: a size, and what could be given in its place by mistake; none without a size.
+    `leading` are its first two parameters: a size, and what could be given in its place by mistake; () without a size.
     """
 
     title: ClassVar[str] = "Features"
