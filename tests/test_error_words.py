@@ -4,6 +4,7 @@ import inspect
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
@@ -23,8 +24,11 @@ WRONG = {
     "a number": lambda X: 3.0,
     "a word": lambda X: "rows",
     "ragged": lambda X: [[1.0], [1.0, 2.0]],
+    "huge integers": lambda X: np.full(X.shape, 10**400, dtype=object),
+    "an empty frame": lambda X: pd.DataFrame(),
+    "two columns of one name": lambda X: pd.DataFrame(np.c_[X[:, :1], X[:, :1]], columns=["a", "a"]),
 }
-MAY_WORK = {"one dimension", "text", "nothing", "a number", "ragged"}
+MAY_WORK = {"one dimension", "text", "nothing", "a number", "ragged", "two columns of one name"}
 """For functions of one column, of labels, of objects, of gradients of one sample, and of tables."""
 ALSO = {"gram": {"no rows"}, "kernel": {"no rows"}, "LayerKernel": {"no rows"}, "tabular": {"NaN"}}
 """Matrices of kernel values may have no rows, tables have gaps."""

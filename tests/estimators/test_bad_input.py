@@ -349,9 +349,9 @@ def test_weights_whose_sum_is_no_number_are_refused(model):
 
 
 def test_weights_that_vanish_beside_those_of_classes_are_refused():
-    model = KernelClassifier(class_weight={0: 1e-9, 1: 1e-9})
+    model = KernelClassifier(class_weight={0: 1e-200, 1: 1e-200})
     with pytest.raises(InputError, match="too small"):
-        model.fit(X, np.arange(12) % 2, sample_weight=np.full(12, 5e-324))
+        model.fit(X, np.arange(12) % 2, sample_weight=np.full(12, 1e-200))
 
 
 def test_counts_beyond_any_memory_are_refused():

@@ -22,7 +22,7 @@ from mercer import (
     TaylorFeatures,
     load,
 )
-from mercer.core.errors import InputError, NotPositiveDefiniteError
+from mercer.core.errors import InputError, InputTypeError, NotPositiveDefiniteError
 from mercer.kernels import Gaussian, Kernel, Laplace, Matern, Polynomial, RationalQuadratic, resolve
 from mercer.operators import gram
 from mercer.rows import ArrayRows
@@ -280,3 +280,35 @@ def test_a_classifier_reports_where_curvature_is_lost_in_rounding(weight: float)
     rows, classes = RNG.normal(size=(40, 1)) + 1e6, np.arange(40) % 10
     model = KernelClassifier("poly").fit(rows, classes, sample_weight=np.full(40, weight))
     assert "accuracy" in str(model.report())
+
+
+BEYOND = np.full(30, 10**400, dtype=object)
+"""Integers that no float64 holds."""
+
+
+@pytest.mark.parametrize(
+    ("y", "weights", "words"),
+    [
+        (BEYOND, None, "y: int too large"),
+        (None, BEYOND, "sample_weight: int too large"),
+        (None, np.full(30, 5e-324), "sample_weight has values of at most 4.9e-324"),
+        (None, np.full(30, 1e-300), "divide them by that"),
+    ],
+)
+def test_numbers_that_float64_cannot_use_are_named(y, weights, words):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(InputError, match=words):
+        KernelRidge().fit(X, X[:, 0] if y is None else y, weights)
+
+
+def test_labels_of_bytes_are_refused_in_our_words():
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    with pytest.raises(InputError, match="use a regressor|bytes"):
+        KernelClassifier().fit(X, np.array([b"a", b"b", b"a", b"b"]))
+
+
+def test_a_transformer_is_not_fitted_to_rows_that_require_gradients():
+    X = torch.randn(20, 2, requires_grad=True, generator=torch.Generator().manual_seed(0))
+    for transformer in (NystromFeatures(5), KernelPCA(2), RandomFourierFeatures(6)):
+        with pytest.raises(InputTypeError, match=r"X\.detach\(\)"):
+            transformer.fit(X)

@@ -207,7 +207,7 @@ def _frame_array(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
                 "Encode text, dates and categories first."
             )
     if not columns:
-        raise InputError(f"{name} has no columns.")
+        raise InputError(f"{name} has no columns: give at least one.")
     dtype = np.float32 if all(column.dtype == nw.Float32 for column in columns) else np.float64
     return np.column_stack([np.asarray(c.cast(nw.Float64).to_numpy(), dtype=dtype) for c in columns])
 
@@ -302,7 +302,7 @@ def _check_matrix(values: Tensor, name: str, names: Sequence[str] | None = None)
         hint = f" Reshape it with {name}.reshape(-1, 1) if it is one feature." if values.ndim == 1 else ""
         raise InputError(f"{name} must be a matrix of shape (rows, features), got shape {tuple(values.shape)}.{hint}")
     if values.shape[1] == 0:
-        raise InputError(f"{name} has no columns.")
+        raise InputError(f"{name} has no columns: give at least one.")
     check_finite(values, name, names, IMPUTE_ROWS)
     return values
 

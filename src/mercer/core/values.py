@@ -25,7 +25,7 @@ def as_values(values: Any, name: str, *ndims: int) -> Tensor:
         found = values if isinstance(values, Tensor) else np.asarray(values)
         if isinstance(found, np.ndarray):
             found = torch.from_numpy(_in_float64(found))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = None
     if found is None or found.is_complex() or found.layout is not torch.strided:
         raise InputTypeError(f"{name}={_short(values)}: must be an array of numbers.")

@@ -141,7 +141,7 @@ def _of_objects(values: list[Any], name: Any) -> Column:
     if known and all(isinstance(value, bool | np.bool_) for value in known) and len(known) == len(values):
         return np.array(values, dtype=bool)
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in known):
-        return np.array([np.nan if gap else float(value) for value, gap in zip(values, gaps, strict=True)])
+        return _floats([np.nan if gap else value for value, gap in zip(values, gaps, strict=True)], name)
     if known and all(isinstance(value, date) for value in known):
         moments = [None if gap else value for value, gap in zip(values, gaps, strict=True)]
         return np.array(moments, dtype="datetime64[us]")
@@ -153,6 +153,13 @@ def _of_objects(values: list[Any], name: Any) -> Column:
     column = np.empty(len(values), dtype=object)
     column[:] = [None if gap else str(value) for value, gap in zip(values, gaps, strict=True)]
     return column
+
+
+def _floats(values: list[Any], name: Any) -> Column:
+    try:
+        return np.array([float(value) for value in values])
+    except OverflowError:
+        raise InputError(f"Column {name!r} has a number beyond what float64 can hold; rescale it.") from None
 
 
 def _is_gap(value: Any) -> bool:

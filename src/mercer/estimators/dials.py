@@ -266,6 +266,11 @@ LEAST_VARIANCE = 0.05
 """Of the state of a category: rarer states are no further from the others than one of this variance."""
 
 
+# common/samples.py
+
+SMALLEST_WEIGHT = 1e-290
+"""What the largest weight is at least: below, products with kernel values have lost digits, or are zero."""
+
 # common/parameters.py
 
 MOST_RESTARTS = 10_000

@@ -131,7 +131,7 @@ def numbers(values: Any, name: str) -> np.ndarray:
         raise InputTypeError(f"{name}={values!r}: must be numbers.")
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InputTypeError(f"{name}={values!r:.100}: must be numbers ({error}).") from error
     if not np.isfinite(array).all():
         raise InputError(f"{name} contains NaN or infinity.")

@@ -142,7 +142,7 @@ def _array(values: Any, name: str, ndim: int | None = None) -> Any:
     if array.ndim not in ((ndim,) if ndim else (1, 2)):
         raise InputError(f"{name}{where} has shape {tuple(array.shape)}; expected {ndim or '1 or 2'} dimensions.")
     if name == "X" and array.shape[1] == 0:
-        raise InputError("X has no columns.")
+        raise InputError("X has no columns: give at least one.")
     return array
 
 

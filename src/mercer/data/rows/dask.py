@@ -63,7 +63,7 @@ class DaskRows(RowSource):
         if self.X.ndim != 2:
             raise InputError(f"X must be a matrix of shape (rows, features), got {self.X.ndim} dimension(s).")
         if self.X.shape[1] == 0:
-            raise InputError("X has no columns.")
+            raise InputError("X has no columns: give at least one.")
         self.X = self.X.rechunk({1: -1})
         self.y, self.weights = self._beside(y, "y"), self._beside(sample_weight, "sample_weight")
         if self.weights is not None and self.weights.ndim != 1:

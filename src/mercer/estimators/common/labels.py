@@ -47,7 +47,7 @@ def _labels(y: Targets) -> np.ndarray:
         check_finite(torch.from_numpy(labels.astype(np.float64)), "y")
     try:
         check_classification_targets(labels)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         said = str(error).split(". ")[0]
         raise InputError(
             f"{said}: y must hold classes, such as text or whole numbers. For numbers to predict use a regressor."

@@ -25,6 +25,7 @@ from mercer.data.sample import Sample
 from mercer.data.table import first_text
 from mercer.estimators.common.concerns import refuse_text
 from mercer.estimators.common.refused import refuse_path
+from mercer.estimators.dials import SMALLEST_WEIGHT
 from mercer.kernels import Kernel
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -52,6 +53,7 @@ def checked_sample(
 
 def checked_inputs(estimator: BaseEstimator, kernel: Kernel, X: Rows) -> Sample:
     """Validate the rows that a transformer is fitted to and remember the features seen: a sample without targets."""
+    _reject_gradients(X, "X")
     rows = checked_rows(estimator, kernel, X, reset=True)
     no_targets = torch.empty(len(rows), 0, dtype=torch.float64)
     return Sample(rows, no_targets, None, False, isinstance(X, Tensor), square=kernel.domain == "matrix")
@@ -151,7 +153,7 @@ def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
             array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
     except MercerError:
         raise
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         _refuse_text(estimator, X)
         raise _in_our_words(estimator, X, error) from None
     return as_points(array, names=getattr(estimator, "feature_names_in_", None), source=X)
@@ -180,6 +182,12 @@ def _in_our_words(estimator: BaseEstimator, X: Rows, error: Exception) -> InputE
         )
     if said.startswith("Found array with"):
         return InputError(f"{said}. X needs rows of features, shape (n, d), with n and d at least 1.")
+    if 0 in getattr(X, "shape", (1,)):
+        return InputError(f"{got}: at least one row and one column are needed.")
+    if "unique column names" in said:
+        return InputError("X has several columns of one name; column names must differ.")
+    if isinstance(error, OverflowError):
+        return InputError("X has a number beyond what float64 can hold; rescale its column.")
     if "inhomogeneous" in said:
         return InputError("The rows of X differ in length: each needs one number for each column.")
     return InputError(f"{said}.")
@@ -259,7 +267,7 @@ def _numpy_targets(y: Any, n_rows: int) -> Tensor:
         array = check_array(
             y, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, allow_nd=True, input_name="y"
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         kind = InputTypeError if isinstance(error, TypeError) else InputError
         raise kind(f"y: {str(error).split(chr(10))[0]}") from None
     return _finite_targets(np.array(array), n_rows)
@@ -303,12 +311,16 @@ def checked_weights(sample_weight: Weights, n_rows: int) -> Tensor | None:
                 sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True, copy=True
             )
             total = weights.sum()
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         kind = InputTypeError if isinstance(error, TypeError) else InputError
         raise kind(f"sample_weight: {str(error).split(chr(10))[0]}") from None
     if not np.isfinite(total):
         raise InputError(
             f"sample_weight has values up to {weights.max():.2g}, whose sum overflows: divide them by that."
+        )
+    if 0 < weights.max(initial=0.0) < SMALLEST_WEIGHT:
+        raise InputError(
+            f"sample_weight has values of at most {weights.max():.2g}, products of which vanish: divide them by that."
         )
     return None if bool((weights == 1.0).all()) else torch.from_numpy(weights)
 
