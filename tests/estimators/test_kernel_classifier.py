@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 import mercer
 from mercer import KernelClassifier, KernelRidge, load
 from mercer.core.errors import InputError, InputTypeError
+from mercer.estimators.by_loss import probabilities
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Logistic
 
@@ -387,3 +388,14 @@ def test_tuning_never_loses_against_the_kernels_as_they_were_by_the_loss_at_rows
 
     least = min(loss(kernel=name) for name in ("laplace", "laplace_l1", "matern52"))
     assert loss(tune=True) <= least * (1 + 1e-9)
+
+
+def test_decisions_for_rows_left_out_are_found_once(cancer, monkeypatch):
+    X, y = cancer
+    found, of = [], probabilities.decisions_left_out
+    monkeypatch.setattr(probabilities, "decisions_left_out", lambda *given: found.append(1) or of(*given))
+    model = KernelClassifier(loss="hinge", alpha=0.1).fit(X[:80], y[:80])
+    model.predict_proba(X[:1])
+    model.report()
+    model.report()
+    assert len(found) == 1

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mercer.losses import Huber, Logistic, Multinomial, Squared
+from mercer.selection import spectral_path
 from mercer.selection.approximate_loo import approximate_loo
 from mercer.selection.smoothed import loss_of_left_out
 from mercer.selection.spectral_path import Spectral, select_alpha_of_spectrum
@@ -38,15 +39,17 @@ def left_out(span, objective, exact):
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weights"])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Multinomial(), Huber(0.3)], ids=lambda loss: loss.name)
-def test_its_minimum_is_that_of_newtons_method(loss, intercept, weights):
+@pytest.mark.parametrize("unknowns", [0, 250], ids=["L-BFGS", "Newton"])
+def test_its_minimum_is_the_least(unknowns, loss, intercept, weights, monkeypatch):
+    monkeypatch.setattr(spectral_path, "NEWTON_UNKNOWNS", unknowns)
     objective = problem(loss, 0.05, weights, intercept)
     exact = minimise(FullSpan.of(None, matrix=K.clone()), objective, tol=1e-12)
     span = Spectral.of_matrix(K.clone(), weights, intercept)
     theta = span.minimum(objective, span.around(objective))
     found = objective.loss_sum(span.at(theta)) + 0.05 * float(theta[:-1].square().sum())
-    assert found == pytest.approx(exact.objective, rel=1e-3)
+    assert found == pytest.approx(exact.objective, rel=1e-9)
     shift = K @ span.coefficients(theta) - span.at(theta)
-    assert torch.allclose(shift, shift.mean(0).expand_as(shift), atol=1e-3)  # the same function, but for the constant
+    assert torch.allclose(shift, shift.mean(0).expand_as(shift), atol=1e-5)  # the same function, but for the constant
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weights"])
@@ -110,3 +113,38 @@ def test_its_alpha_loses_little_against_that_of_approximate_leave_one_out(loss):
     losses = [exact(alpha) for alpha in alphas]
     assert exact(path.alpha) < 1.1 * min(losses)
     assert max(losses) > 1.3 * min(losses)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Multinomial(), Huber(0.3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1e3])
+def test_few_unknowns_and_many_have_the_same_minimum_at_any_alpha(loss, alpha, monkeypatch):
+    objective, span, least = problem(loss, alpha, WEIGHTS), Spectral.of_matrix(K.clone(), WEIGHTS, True), []
+    for unknowns in (0, 250):
+        monkeypatch.setattr(spectral_path, "NEWTON_UNKNOWNS", unknowns)
+        theta = span.minimum(objective, span.around(objective))
+        least.append(span.around(objective, theta).value(objective))
+    assert least[1] == pytest.approx(least[0], rel=1e-6)
+
+
+def test_rounding_of_products_costs_a_descent_few_looks(monkeypatch):
+    monkeypatch.setattr(spectral_path, "NEWTON_UNKNOWNS", 0)
+    monkeypatch.setattr(spectral_path, "SMALL_FEATURES", 0)  # products in float32
+    span, looks, steps, of = Spectral.of_matrix(K.clone(), None, True), [], [], spectral_path.descended
+
+    class Counted(Objective):
+        def look(self, f):
+            looks.append(1)
+            return super().look(f)
+
+    def told(*given, **more):
+        theta, count = of(*given, **more)
+        steps.append(count)
+        return theta, count
+
+    monkeypatch.setattr(spectral_path, "descended", told)
+    alphas = torch.logspace(-4, 3, 15).tolist()
+    for alpha in alphas:
+        objective = Counted(Logistic(), torch.sign(VALUES), alpha, None, True)
+        span.minimum(objective, span.around(objective))
+    assert sum(steps) > 50
+    assert len(looks) < 1.5 * sum(steps) + 2 * len(alphas)  # a line search that rounding ends takes 20

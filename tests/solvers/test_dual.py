@@ -1,5 +1,7 @@
 """The dual solver: objectives of LIBSVM and of a quadratic program, and the laws of the optimum."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from sklearn.svm import SVC, SVR
 from mercer.core.errors import InputError
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Quantile, Squared
-from mercer.solvers.dual import Dual, balanced
+from mercer.solvers.dual import Dual, Smoothed, balanced
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.objective import Objective
 from mercer.testing.solvers import MatrixSystem
@@ -166,3 +168,37 @@ def test_smooth_losses_are_sent_to_newton():
         Dual(tol=2)
     with pytest.raises(InputError, match="max_iter=0"):
         Dual(max_iter=0)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3), Quantile(0.2)], ids=lambda loss: loss.name)
+def test_between_its_corners_the_slope_of_a_smoothed_loss_is_a_line(loss):
+    generator = torch.Generator().manual_seed(0)
+    y, f, d = (torch.randn(20, 1, generator=generator).double() for _ in range(3))
+    y = y.sign() if isinstance(loss, Hinge) else y
+    smooth = Smoothed.of(Objective(loss, y, 0.3), 0.5, 0.3 * f)
+
+    def slope(s):
+        return float((smooth.gradient(y, f + s * d) * d).sum())
+
+    corners = smooth.corners(y, f, d).sort().values.tolist()
+    bends = [0.0]
+    for low, high in itertools.pairwise(corners):
+        assert slope((low + high) / 2) == pytest.approx((slope(low) + slope(high)) / 2, abs=1e-9)
+        bends.append((slope(high) - slope(low)) / max(high - low, 1e-12))
+    assert max(bends) > 1.0  # it does bend at corners
+
+
+def test_a_step_along_steep_kinks_looks_at_few_places():
+    generator = torch.Generator().manual_seed(0)
+    X = (torch.randn(80, 3, generator=generator).double() * torch.tensor([1.0, 100.0, 1e4])).round()
+    y = torch.where(torch.randn(80, 1, generator=generator) > 1.5, 1.0, -1.0).double()
+    looks = []
+
+    class Counted(Objective):
+        def look(self, f):
+            looks.append(1)
+            return super().look(f)
+
+    found = Dual().solve(FullSpan.of(None, matrix=X @ X.T), Counted(Hinge(), y, 1.0, None, True))
+    assert found.iterations > 10
+    assert len(looks) < 12 * found.iterations  # bisection takes 25 places

@@ -31,6 +31,8 @@ class Loss:
     smooth : bool
         Whether it has a derivative everywhere, so that Newton's method applies; one with kinks must be a
         `PiecewiseLinear`.
+    strict : bool
+        Whether it is strictly convex for every y, so that one intercept is best.
     quadratic : bool
         Whether it is, in f: then one exact Newton step is enough.
     for_numbers, for_classes : bool
@@ -52,6 +54,7 @@ class Loss:
 
     convex = True
     smooth = True
+    strict = False
     quadratic = False
     joint = False
     for_numbers = True
@@ -84,10 +87,18 @@ class Loss:
         """Value and derivative."""
         return self.value(y, f), self.gradient(y, f)
 
+    def parabola(self, y: Tensor, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Value and both derivatives."""
+        return *self.look(y, f), self.hessian(y, f)
+
     def curvature(self, y: Tensor, f: Tensor) -> Callable[[Tensor], Tensor]:
         """The map of changes V of the predictions to the second derivative times V."""
         hessian = self.hessian(y, f)
         return (lambda V: torch.einsum("nij,nj->ni", hessian, V)) if self.joint else (lambda V: hessian * V)
+
+    def corners(self, y: Tensor, f: Tensor, d: Tensor) -> Tensor | None:
+        """The s, in any order, where the slope of the losses at f + s d has corners; None where it bends anywhere."""
+        return None
 
     def _slope(self, y: Tensor, at: Tensor, create_graph: bool = False) -> Tensor:
         try:

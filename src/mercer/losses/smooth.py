@@ -24,7 +24,7 @@ class Squared(Loss):
     tensor(4.)
     """
 
-    quadratic = True
+    quadratic = strict = True
     for_classes = True
 
     def value(self, y: Tensor, f: Tensor) -> Tensor:
@@ -72,6 +72,8 @@ class Logistic(Margin):
     tensor(0.6931)
     """
 
+    strict = True
+
     def value(self, y: Tensor, f: Tensor) -> Tensor:
         return -logsigmoid(y * f)
 
@@ -80,6 +82,11 @@ class Logistic(Margin):
 
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         return torch.sigmoid(f) * torch.sigmoid(-f)
+
+    def parabola(self, y: Tensor, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        margin = y * f
+        right, wrong = torch.sigmoid(margin), torch.sigmoid(-margin)
+        return -logsigmoid(margin), -y * wrong, right * wrong
 
 
 @register("squared_hinge")

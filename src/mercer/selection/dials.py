@@ -79,10 +79,16 @@ ZERO = 1e-12
 PATH_ROUNDING = 1e-15
 PATH_MATRICES = 3
 """Arrays of the size of the features that are alive at once while they are made, and fewer later."""
+PATH_SYSTEM = 600
+"""Squared unknowns for each row up to which a factor of the curvature of several classes costs less than the some
+thirty evaluations of the objective that it saves."""
 SQUARED_ROWS = 256
 """Of which squares are made at a time."""
 SMALL_FEATURES = 2**18
 """Numbers of features up to which float64 products cost no more time than float32 ones."""
+NEWTON_UNKNOWNS, HALVINGS, LAST_STEP = 250, 40, 1e-7
+"""Unknowns up to which Newton's method is quicker than L-BFGS, how often a step of it is halved, and the share of the
+objective that the last one promises."""
 MOST_STEPS, SMALLEST_STEP = 5000, {"small": 1e-14, "rough": 1e-8}
 """Of the descent for one alpha, and the relative gain of a step at which it ends, with float64 and float32 products.
 Ending earlier lets rounding choose between alphas that are nearly as good, and saves no time: next fits begin worse."""

@@ -10,8 +10,12 @@ from torch import Tensor
 
 from mercer.selection.alpha import AlphaPath, best_alpha
 from mercer.selection.dials import (
+    HALVINGS,
+    LAST_STEP,
     MOST_STEPS,
+    NEWTON_UNKNOWNS,
     PATH_ROUNDING,
+    PATH_SYSTEM,
     SMALL_FEATURES,
     SMALLEST_STEP,
     SQUARED_ROWS,
@@ -21,7 +25,8 @@ from mercer.selection.smoothed import loss_of_left_out
 from mercer.solvers.class_curvature import class_curvature, of_classes
 from mercer.solvers.decompose import eigh_in_place
 from mercer.solvers.descent import descended
-from mercer.solvers.dials import FEW_SPAN_SYSTEM
+from mercer.solvers.dials import FLATTEST
+from mercer.solvers.factor import factorise_in_place, solve_factored
 from mercer.solvers.few_span import factor_with_jitter
 from mercer.solvers.objective import Objective
 from mercer.solvers.scales import FactorScale, MeanScale, Scale, mean_curvature
@@ -121,13 +126,16 @@ class Spectral:
         return Around(theta, f, *mean_curvature(objective, f))
 
     def minimum(self, objective: Objective, start: Around) -> Tensor:
-        """theta with b as one more row, (r + 1, t), where the objective is nearly least, by L-BFGS.
+        """theta with b as one more row, (r + 1, t), where the objective is nearly least.
 
-        Coordinates are scaled by the mean curvature of the losses at the start. Products are in float32, but for few
-        features and for the squared loss, for which a step or two are exact.
+        With few unknowns by Newton's method. With many by L-BFGS in coordinates that are scaled by the mean curvature
+        of the losses at the start; its products are in float32, but for few features and for the squared loss, for
+        which a step or two are exact.
         """
         exact = objective.loss.quadratic
         small = self.features.numel() <= SMALL_FEATURES
+        if not exact and (len(self.values) + 1) * objective.outputs <= NEWTON_UNKNOWNS:
+            return self._by_newton(objective, start)
         Phi = self.features if exact or small else self.rough
         gain = PATH_ROUNDING if exact else SMALLEST_STEP["small" if small else "rough"]
         return descended(
@@ -140,10 +148,52 @@ class Spectral:
             most=MOST_STEPS,
         )[0]
 
+    def _by_newton(self, objective: Objective, start: Around) -> Tensor:
+        """Steps to the least of the parabola that touches the objective, halved until they gain.
+
+        The last one is the first to promise little: it squares what is left.
+        """
+        A = torch.cat([self.features, torch.full_like(self.features[:, :1], float(self.intercept))], dim=1)
+        penalty = 2 * objective.alpha * torch.ones_like(A[:1].T)
+        penalty[-1] = 0.0
+        theta, f, promised = start.theta, start.f, torch.inf
+        losses, slope, bend = objective.parabola(f)
+        value = losses + float((penalty * theta.square()).sum()) / 2
+        while promised > LAST_STEP * abs(value):
+            down = A.T @ slope + penalty * theta
+            step = self._newton_step(A, bend, penalty, down)
+            promised, moved = -float((down * step).sum()), A @ step
+            for half in range(HALVINGS):
+                share = 0.5**half
+                losses, slope, bend = objective.parabola(f + share * moved)
+                ahead = theta + share * step
+                there = losses + float((penalty * ahead.square()).sum()) / 2
+                if there <= value - 1e-4 * share * promised + SMALLEST_STEP["small"] * abs(value):
+                    break
+            else:
+                break
+            theta, f, value = ahead, f + share * moved, there
+        return theta
+
+    def _newton_step(self, A: Tensor, bend: Tensor, penalty: Tensor, down: Tensor) -> Tensor:
+        r"""The step against the slope `down` (r + 1, t) with the curvature :math:`\sum_i A_i A_i^T \otimes H_i`.
+
+        That of the penalty comes on top, and a little for an intercept: it may have none, or one that classes share.
+        """
+        r, t = down.shape
+        blocks = A.T @ (A[:, :, None, None] * bend[:, None]).reshape(len(A), -1)
+        matrix = blocks.reshape(r, r, t, t).permute(0, 2, 1, 3).reshape(r * t, r * t)
+        more = matrix.diagonal()
+        more += penalty.expand(r, t).reshape(-1)
+        more[-t:] += max(FLATTEST * float(more[-t:].max()), 1.0 - self.intercept)
+        if not factorise_in_place(matrix):
+            return torch.zeros_like(down)
+        return -solve_factored(matrix.mT, down.reshape(-1, 1)).reshape(r, t)
+
     def _scale(self, objective: Objective, start: Around) -> Scale:
         """Coordinates in which the curvature at the start is near the identity."""
         unknowns = (len(self.values) + self.intercept) * objective.outputs
-        if not of_classes(objective) or not 0 < unknowns <= FEW_SPAN_SYSTEM:
+        if not of_classes(objective) or not 0 < unknowns <= (PATH_SYSTEM * len(self.features)) ** 0.5:
             return MeanScale.of(objective, self.values, start.mu, start.Q, float(self.weights.sum()))
         parts = [(slice(0, len(self.features)), self.features)]
         matrix = class_curvature(objective.at(start.f), self.values, lambda: parts)

@@ -110,6 +110,14 @@ against 5 and 7. From 128 rows on OpenBLAS wakes its threads; for inverses it do
 SCIPY_CHOLESKY = range(1_500, 12_000)
 """Sizes at which scipy factorises there: 48 and 63 ms at 2,000, 365 and 474 at 4,000. Small ones wake its threads."""
 
+# descent
+
+DESCENT_MEMORY = 20
+"""Steps whose bends are known to the next one."""
+
+DESCENT_HALVINGS = 10
+"""Of a step that does not gain, before the descent ends."""
+
 # early_stopping
 
 MOST_HELD_OUT = 5000

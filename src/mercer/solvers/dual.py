@@ -276,16 +276,23 @@ class Smoothed(Loss):
     # The objective multiplies by the weights, which are part of the intervals here.
 
     def value(self, y: Tensor, f: Tensor) -> Tensor:
-        c = self.multipliers(f)
-        return self.shift * (self.linear(c) - c * f - self.delta / 2 * (c - self.centre).square()) / self.weight
+        return self.look(y, f)[0]
 
     def gradient(self, y: Tensor, f: Tensor) -> Tensor:
         return -self.shift * self.multipliers(f) / self.weight
+
+    def look(self, y: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+        c, unit = self.multipliers(f), self.shift / self.weight
+        return unit * (self.linear(c) - c * f - self.delta / 2 * (c - self.centre).square()), -unit * c
 
     def hessian(self, y: Tensor, f: Tensor) -> Tensor:
         c = self.centre + (self.kinks - f) / self.delta
         free = ((c > self.low) & (c < self.high)).any(0)
         return self.shift / self.delta * free.to(f) / self.weight
+
+    def corners(self, y: Tensor, f: Tensor, d: Tensor) -> Tensor:
+        bounds = torch.stack([self.low, self.high])
+        return ((self.kinks - f + self.delta * (self.centre - bounds)) / d).flatten()
 
 
 def dual_value(span: Span, objective: Objective, smooth: Smoothed, dual: Tensor, plain: Tensor) -> float:

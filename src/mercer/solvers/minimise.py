@@ -90,7 +90,7 @@ def judged(objective: Objective, options: dict[str, Any], found: Minimum, excess
 def in_the_middle(objective: Objective, found: Minimum) -> Minimum:
     """A minimum with the middle of its intercepts where more than one is best, so that it mirrors mirrored targets."""
     loss = objective.loss
-    if not objective.intercept or loss.joint or loss.quadratic or not loss.convex:
+    if not objective.intercept or loss.joint or loss.strict or not loss.convex:
         return found
     plain = found.fitted - found.intercept
     b = objective.best_intercept(plain)

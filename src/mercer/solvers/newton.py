@@ -252,14 +252,36 @@ def _ahead(line: _Line) -> _Place | None:
     end = line.at(1.0)
     if falls(end) and end.slope <= 0.5 * abs(slope):
         return end
-    low, high = 0.0, 1.0
-    for _ in range(25):
-        middle = line.at((low + high) / 2)
+    (low, below), (high, above) = _between_corners(line, slope, end.slope)
+    for k in range(25):
+        share = below / (below - above) if k % 2 == 0 and 0 < above < math.inf else 0.5
+        middle = line.at(low + share * (high - low))
         rate = middle.slope
         if abs(rate) <= 0.01 * abs(slope) and falls(middle):
             return middle
-        low, high = (middle.s, high) if rate < 0 else (low, middle.s)
+        if rate < 0:
+            low, below = middle.s, rate
+        else:
+            high, above = middle.s, rate
     place = line.at(low if low > 0 else high)
     while place.s > 1e-12 and not falls(place):
         place = line.at(place.s / 2)
     return place if place.s > 1e-12 else None
+
+
+def _between_corners(line: _Line, first: float, last: float) -> list[tuple[float, float]]:
+    """Two places, with the slopes there, between which the slope crosses zero and has no corner; all of the line if it
+    has none.
+    """
+    objective = line.terms.objective
+    ends, corners = [(0.0, first), (1.0, last)], objective.loss.corners(objective.targets, line.terms.f, line.d)
+    if corners is None:
+        return ends
+    inside = corners[(corners > 0) & (corners < 1)].unique()
+    while len(inside):
+        middle = len(inside) // 2
+        place = line.at(float(inside[middle]))
+        falling = place.slope < 0
+        ends[0 if falling else 1] = (place.s, place.slope)
+        inside = inside[middle + 1 :] if falling else inside[:middle]
+    return ends

@@ -157,6 +157,12 @@ class Objective:
         value, slope = self.loss.look(self.targets, f)
         return (value.unsqueeze(1) if self.loss.joint else value) * self.w, slope * self.w
 
+    def parabola(self, f: Tensor) -> tuple[float, Tensor, Tensor]:
+        """The sum of the losses, the derivative in each value (n, t) and the second ones, (n, t, t) or (n, 1, t)."""
+        value, slope, bend = self.loss.parabola(self.targets, f)
+        total = float((value.reshape(len(f), -1) * self.w).sum())
+        return total, slope * self.w, bend.reshape(len(f), -1, f.shape[1]) * torch.as_tensor(self.w).reshape(-1, 1, 1)
+
     def losses(self, f: Tensor) -> Tensor:
         """The weighted loss of each row, (n, 1) or (n, t)."""
         value = self.loss.value(self.targets, f)

@@ -24,9 +24,10 @@ from mercer.selection.loss_alpha import LeftOut
 
 @dataclass(eq=False)
 class Later:
-    """A calibration that is found when it is first asked for."""
+    """What is found when it is first asked for: the calibration, and decisions of each problem for rows left out."""
 
     value: Calibration | None = None
+    out: list[LeftOut] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,8 @@ class LossFit:
 
     def to_send(self) -> LossFit:
         """What predictions need, for other machines."""
-        return replace(self, sample=None, order=None, left_out=None, out=None, running=None)
+        alone = Later(self.calibration.value)
+        return replace(self, sample=None, order=None, left_out=None, out=None, running=None, calibration=alone)
 
     def predictions(self, rows: Points) -> Tensor:
         """The values of a regression, (m,), or (m, t) for a list of quantiles: in ascending order at every row."""

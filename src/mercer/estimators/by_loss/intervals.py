@@ -13,8 +13,7 @@ from mercer.core.errors import InputError
 from mercer.data.sample import Sample
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.plan import plan_loss
-from mercer.estimators.by_loss.probabilities import decisions_left_out, known
-from mercer.estimators.by_loss.problem import problem_of
+from mercer.estimators.by_loss.probabilities import left_out_of
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.by_loss.tuned import tuned
 from mercer.estimators.common.refits import FORECASTS, OTHER_FOLDS, forecast
@@ -42,11 +41,10 @@ def left_out_predictions(fit: LossFit) -> LeftOutPredictions:
         places, values = forecast(_refit(fit), sample, fit.order)
         weights = None if sample.weights is None else sample.weights[places]
         return LeftOutPredictions.of(values, sample.targets[places], weights, FORECASTS)
-    problem = problem_of(fit.plan, sample)
-    out = fit.out or decisions_left_out(fit.plan, problem, fit.alpha, list(known(fit, problem)))
+    out, data = left_out_of(fit, sample), sample.positive()[0]
     values = torch.cat([part.fitted for part in out], dim=1)
     values = values.sort(dim=1).values if fit.plan.settings.in_columns else values
-    return LeftOutPredictions.of(values, problem.data.targets, problem.data.weights, HOW[out[0].how])
+    return LeftOutPredictions.of(values, data.targets, data.weights, HOW[out[0].how])
 
 
 def _refit(fit: LossFit) -> Callable[[Sample], Callable[[Points], Tensor]]:

@@ -34,10 +34,18 @@ def calibration_of(fit: LossFit) -> Calibration:
             raise InputError(
                 "predict_proba needs training rows to calibrate probabilities, and the model does not store them."
             )
-        problem = problem_of(fit.plan, fit.sample)
-        out = decisions_left_out(fit.plan, problem, fit.alpha, list(known(fit, problem)))
-        fit.calibration.value = calibrated(problem.data, out)
+        fit.calibration.value = calibrated(fit.sample.positive()[0], left_out_of(fit, fit.sample))
     return fit.calibration.value
+
+
+def left_out_of(fit: LossFit, sample: Sample) -> list[LeftOut]:
+    """Predictions of each problem for those rows of the fit's sample that have weight, without them; found once."""
+    if fit.out is not None:
+        return fit.out
+    if fit.calibration.out is None:
+        problem = problem_of(fit.plan, sample)
+        fit.calibration.out = decisions_left_out(fit.plan, problem, fit.alpha, list(known(fit, problem)))
+    return fit.calibration.out
 
 
 def decisions_left_out(
@@ -46,7 +54,7 @@ def decisions_left_out(
     """Decisions for rows left out, from the minima for all rows."""
     options = plan.options(tell=False)
     return [
-        left_out(problem.span, objective, found, problem.folds, options)
+        left_out(problem.span, objective, found, lambda: problem.folds, options)
         for objective, found in zip(problem.at(alpha), minima, strict=True)
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -51,7 +52,9 @@ class Problem:
             return self.span.coefficients(joined)
         return spread(joined, self.places, self.n_rows)
 
+    @cached_property
     def folds(self) -> Tensor:
+        """The fold of each row, for rows left out by folds."""
         return fold_numbers(self.data.rows, self.data.targets)
 
 

@@ -12,8 +12,7 @@ from mercer.core.report import Report, make_report
 from mercer.data.sample import Sample
 from mercer.estimators.by_loss.fit import LossFit
 from mercer.estimators.by_loss.intervals import left_out_predictions
-from mercer.estimators.by_loss.probabilities import decisions_left_out, known, probabilities
-from mercer.estimators.by_loss.problem import problem_of
+from mercer.estimators.by_loss.probabilities import left_out_of, probabilities
 from mercer.estimators.by_loss.solving import solve_loss
 from mercer.estimators.common.account import (
     Account,
@@ -106,12 +105,8 @@ def _classes_account(fit: LossFit) -> Account:
     known_out, most = fit.out, max(FEWEST_LEFT, MOST_JUDGED // (len(classes) // 2))
     sample, which = some_of(fit.sample, max(most, len(fit.sample) * (known_out is not None)), most)
     if known_out is None:
-        again = fit
-        if which:
-            plan = replace(plan, alpha=fit.alpha, solver="dense")
-            again = solve_loss(plan, sample)
-        problem = problem_of(plan, sample if which else fit.sample)
-        known_out = decisions_left_out(plan, problem, fit.alpha, list(known(again, problem)))
+        judged = solve_loss(replace(plan, alpha=fit.alpha, solver="dense"), sample) if which else fit
+        known_out = left_out_of(judged, sample)
     decisions = torch.cat([part.fitted for part in known_out], dim=1).cpu()
     own, how = probabilities(fit, decisions), f"{CRITERIA[known_out[0].how]}{which}"
     found = classification_account(sample, classes, own, how, given=fit.path is None)

@@ -91,7 +91,7 @@ def at_best_alpha(plan: LossPlan, problem: Problem, scale: float) -> Found:
     if kinked:
         options["tol"] = max(options["tol"], ROUGH_TOL)
     alphas = loss_alphas(problem.span, scale or 1.0, coarse=kinked)
-    path, minima, out = select_loss_alpha(problem.span, problem.objectives, problem.folds, options, alphas, how)
+    path, minima, out = select_loss_alpha(problem.span, problem.objectives, lambda: problem.folds, options, alphas, how)
     path = replace(path, measure=plan.settings.measure)
     alpha = float(path.alpha[0])
     if not kinked:
