@@ -129,11 +129,11 @@ def pooling(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     kernel = LayerKernel(POOLED, shape=(1, 14, 14))
     flat = LayerKernel([layer for layer in POOLED if not isinstance(layer, AveragePool)], shape=(1, 14, 14))
     train, test = (half(X[:count]), y[:count]), (half(X_test[: given.test]), y_test[: given.test])
-    for name, k in (("no pooling", flat), ("dense", NTK(2, b_var=0.0)), ("pooling", kernel)):
+    deep = NTK(2, b_var=0.0)
+    words = "2 convolutions"
+    for name, k, shown in (("no pooling", flat, words), ("dense", deep, str(deep)), ("pooling", kernel, words)):
         model = ridge(k, "loo", given.device)
-        yield result(
-            name + " 14 x 14", model, train, test, minutes=given.minutes, at_once=BATCH, kernel="2 convolutions"
-        )
+        yield result(name + " 14 x 14", model, train, test, minutes=given.minutes, at_once=BATCH, kernel=shown)
 
 
 JOBS: dict[str, Callable[[argparse.Namespace], Iterator[dict[str, Any]]]] = {

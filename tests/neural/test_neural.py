@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +12,11 @@ from sklearn.linear_model import Ridge
 from torch import nn
 
 from mercer import KernelRidge
-from mercer.core.errors import InputError
+from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels import NTK, Gaussian
 from mercer.neural import (
     EmpiricalNTK,
+    MonteCarloNNGP,
     empirical_ntk,
     gradient_flow,
     last_hidden,
@@ -231,3 +235,41 @@ def test_a_mean_field_layer_turns_to_the_directions_of_its_target_and_a_lazy_one
         two_layer(rows, y, U.T)
     with pytest.raises(InputError, match="diverged"):
         two_layer(rows, y, U, time=4000.0, steps=20, moments=2)
+
+
+def test_a_flow_takes_several_times_at_once() -> None:
+    flow = gradient_flow("gaussian", X, torch.stack([X[:, 0], X[:, 1]], 1))
+    both = flow.predict(Z, t=[1.0, math.inf])
+    torch.testing.assert_close(both, torch.stack([flow.predict(Z, t=1.0), flow.predict(Z)]))
+    for t in (-1.0, [], math.nan, "now"):
+        with pytest.raises((InputError, InputTypeError), match="time"):
+            flow.predict(Z, t=t)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: empirical_ntk(nn.Linear(4, 1), X),
+        lambda: MonteCarloNNGP(lambda: nn.Linear(4, 1))(X),
+        lambda: NTK(1)(X, Z[:, :2]),
+        lambda: empirical_ntk(nn.Linear(3, 1).to(torch.complex64), X),
+        lambda: linearize(nn.Linear(3, 1))(X.numpy()),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Complex modules")
+def test_what_does_not_fit_a_network_is_an_error_of_ours(call) -> None:
+    with pytest.raises((InputError, InputTypeError), match=r"cannot take rows|3 columns|complex|tensor"):
+        call()
+
+
+def test_a_module_is_shown_in_one_line() -> None:
+    assert repr(EmpiricalNTK(nn.Sequential(nn.Linear(3, 2), nn.ReLU()))) == (
+        "EmpiricalNTK(module=<Sequential, 8 parameters>, shape=None)"
+    )
+
+
+def test_activations_of_numpy_are_those_of_torch_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = NTK(2, np.tanh)(X)
+    torch.testing.assert_close(found, NTK(2, torch.tanh)(X))

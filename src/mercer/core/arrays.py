@@ -300,6 +300,7 @@ def checked_tensor(X: Tensor, name: str) -> Tensor:
 def _check_matrix(values: Tensor, name: str, names: Sequence[str] | None = None) -> Tensor:
     if values.ndim != 2:
         hint = f" Reshape it with {name}.reshape(-1, 1) if it is one feature." if values.ndim == 1 else ""
+        hint = f" Make images rows by {name}.reshape(len({name}), -1)." if values.ndim > 2 else hint
         raise InputError(f"{name} must be a matrix of shape (rows, features), got shape {tuple(values.shape)}.{hint}")
     if values.shape[1] == 0:
         raise InputError(f"{name} has no columns: give at least one.")

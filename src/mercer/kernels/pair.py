@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -116,7 +117,7 @@ class DensePair(Pair):
         return left.unsqueeze(1), right.unsqueeze(0)
 
     def columns(self) -> int:
-        return vectors(self.x).shape[1]
+        return self._vectors()[0].shape[1]
 
     def matrix(self, gram: Callable[[DensePair], Tensor], diag: Callable[[Points], Tensor]) -> Tensor:
         return gram(self)
@@ -297,8 +298,10 @@ def call_on_rows(function: Callable[[Tensor], Any], x: Tensor) -> Tensor:
     no_gradient = InputTypeError(
         f"{name} uses numpy, so it has no gradient, but X requires one; write it with torch, or pass X.detach()."
     )
+    if x.requires_grad and isinstance(function, np.ufunc):
+        raise no_gradient
     try:
-        values = function(x)
+        values = function(x.detach().cpu().numpy()) if isinstance(function, np.ufunc) else function(x)
     except RuntimeError as error:
         if "requires grad" in str(error):
             raise no_gradient from error

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +16,7 @@ from mercer.core.values import as_values
 from mercer.kernels import Kernel, as_kernel, resolve
 from mercer.neural.dials import NULL
 from mercer.solvers.decompose import eigh
-from mercer.solvers.flow import checked_time, left_over, power_of, reached, telling_rates
+from mercer.solvers.flow import checked_time, checked_times, left_over, power_of, reached, telling_rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +45,20 @@ class GradientFlow:
     start: Any = None
     space: str = "function"
 
-    def predict(self, X: Any, t: float = math.inf) -> Any:
-        """f_t at the rows of X."""
+    def predict(self, X: Any, t: Any = math.inf) -> Any:
+        """f_t at the rows of X; a list of times adds a first dimension."""
         h = torch.as_tensor(self.kernel(X, self.X)).to(self.vectors)
-        learned = reached(self.eigenvalues, self._rate(t), self._cutoff, power_of(self.space)).unsqueeze(1)
-        change = h @ (self.vectors @ (learned * (self.vectors.T @ self.gaps)))
-        value = (0.0 if self.start is None else _values(self.start, X, change)) - change
-        return restore(value.squeeze(1) if self.gaps.shape[1] == 1 else value, X)
+        parts, power = self.vectors.T @ self.gaps, power_of(self.space)
+        rates = [self._rate(each) for each in checked_times(t)]
+        learned = torch.stack([reached(self.eigenvalues, rate, self._cutoff, power) for rate in rates])
+        change = h @ (self.vectors @ (learned.unsqueeze(2) * parts))
+        value = (0.0 if self.start is None else _values(self.start, X, change[0])) - change
+        value = value.squeeze(2) if self.gaps.shape[1] == 1 else value
+        return restore(value if np.ndim(t) else value[0], X)
 
     def residual(self, t: float) -> Tensor:
         """|f_t - y|^2 / n at the training rows, for each target."""
-        left = left_over(self.eigenvalues, self._rate(t), self._cutoff, power_of(self.space))
+        left = left_over(self.eigenvalues, self._rate(checked_time(t)), self._cutoff, power_of(self.space))
         return (left.unsqueeze(1) * (self.vectors.T @ self.gaps)).square().sum(0) / len(self.gaps)
 
     @property
@@ -79,7 +83,7 @@ class GradientFlow:
         return ax
 
     def _rate(self, t: float) -> float:
-        return 2.0 * checked_time(t) / len(self.gaps)
+        return 2.0 * t / len(self.gaps)
 
     @property
     def _cutoff(self) -> float:

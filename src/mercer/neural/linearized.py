@@ -28,6 +28,8 @@ class Linearized(nn.Module):
         self.differences = nn.ParameterList([nn.Parameter(torch.zeros_like(p)) for p in self.start.values()])
 
     def forward(self, x: Tensor) -> Tensor:
+        if not isinstance(x, Tensor):
+            raise InputTypeError(f"A linearised network takes a tensor of rows, got {type(x).__name__}.")
         outputs = Outputs.of(self.__dict__["module"], x)
         at = {name: p.to(outputs.like) for name, p in self.start.items()}
         direction = {name: d.to(outputs.like) for name, d in zip(at, self.differences, strict=True)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +33,8 @@ class Outputs:
         if not isinstance(module, nn.Module):
             raise InputTypeError(f"module={type(module).__name__}: give a torch.nn.Module.")
         _refuse_training(module)
+        if any(p.is_complex() for p in module.parameters()):
+            raise InputError("The module has complex parameters; tangent kernels are those of real ones.")
         like = next((p for p in module.parameters() if p.is_floating_point()), x)
         dtype = torch.promote_types(x.dtype, like.dtype)
 
@@ -62,12 +66,9 @@ class Outputs:
         return x.to(self.like)
 
     def __call__(self, parameters: Parameters, x: Tensor) -> Tensor:
-        value = functional_call(self.module, parameters | self.fixed, (x,))
-        if not isinstance(value, Tensor) or value.ndim == 0 or len(value) != len(x):
-            raise InputError(
-                f"The module must give a tensor with one entry or row of outputs for each of {len(x)} rows."
-            )
-        return value.reshape(len(x), -1)
+        with refusals(x):
+            value = functional_call(self.module, parameters | self.fixed, (x,))
+        return outputs_of_rows(value, x)
 
     def of_row(self, parameters: Parameters, row: Tensor) -> Tensor:
         return self(parameters, row.unsqueeze(0))[0]
@@ -82,6 +83,22 @@ class Outputs:
                 "The output of the module for a row depends on the other rows or changes from call to call, so that it "
                 "has no tangent kernel; take out what does this, or call module.eval()."
             )
+
+
+@contextmanager
+def refusals(x: Tensor) -> Iterator[None]:
+    """What a module says of rows that it cannot take, as an error of ours."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise InputError(f"The module cannot take rows of shape {tuple(x.shape[1:])}: {error}") from error
+
+
+def outputs_of_rows(value: Any, x: Tensor) -> Tensor:
+    """What a module made of the rows x, (n, t), or an error."""
+    if not isinstance(value, Tensor) or value.ndim == 0 or len(value) != len(x):
+        raise InputError(f"The module must give a tensor with one entry or row of outputs for each of {len(x)} rows.")
+    return value.reshape(len(x), -1)
 
 
 def _uneven(parameter: Tensor) -> Tensor:

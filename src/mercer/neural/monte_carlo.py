@@ -13,6 +13,7 @@ from mercer.core.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, vectors
 from mercer.kernels.properties import Properties
+from mercer.neural.modules import outputs_of_rows, refusals
 from mercer.neural.tangent import shaped
 
 
@@ -81,9 +82,8 @@ class MonteCarloNNGP(Kernel):
                 module = self.make_module()
                 if not isinstance(module, nn.Module):
                     raise InputTypeError(f"make_module() made {type(module).__name__}: it must make a torch.nn.Module.")
-                value = module.to(x).eval()(x)
-                if not isinstance(value, Tensor) or value.ndim == 0 or len(value) != len(x):
-                    raise InputError(f"The module must give an entry or a row of outputs for each of {len(x)} rows.")
-                found.append(value.reshape(len(x), -1))
+                with refusals(x):
+                    value = module.to(x).eval()(x)
+                found.append(outputs_of_rows(value, x))
         outputs = torch.cat(found, 1)
         return outputs / outputs.shape[1] ** 0.5

@@ -104,6 +104,10 @@ class EmpiricalNTK(Kernel):
         if self.shape is not None:
             object.__setattr__(self, "shape", tuple(self.shape))
 
+    def __repr__(self) -> str:
+        size = sum(p.numel() for p in self.module.parameters())
+        return f"EmpiricalNTK(module=<{type(self.module).__name__}, {size:,} parameters>, shape={self.shape})"
+
     def of(self, pair: Pair) -> Any:
         return pair.matrix(self._gram, self._diag)
 

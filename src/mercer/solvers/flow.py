@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.core.errors import InputError
 from mercer.core.results import Solution
-from mercer.core.rules import Rule, is_number, one_of
+from mercer.core.rules import Rule, is_number, is_numbers, one_of
 from mercer.core.seeding import generator_from
 from mercer.operators.stored import Stored
 from mercer.solvers.dials import (
@@ -45,6 +46,13 @@ def checked_time(t: Any) -> float:
     """A time that is not negative."""
     TIME.check("t", t, False)
     return float(t)
+
+
+def checked_times(t: Any) -> list[float]:
+    """One time, or several."""
+    if not is_numbers(t) or np.ndim(t) > 1 or not np.size(t):
+        raise InputError(f"t={t!r}: give one time, or a list of times.")
+    return [checked_time(each) for each in np.ravel(np.asarray(t, dtype=np.float64)).tolist()]
 
 
 SPACES = {"function": 1, "coefficients": 2}

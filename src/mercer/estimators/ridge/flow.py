@@ -10,12 +10,11 @@ from torch import Tensor
 
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
-from mercer.core.rules import is_numbers
 from mercer.data.given import Numbers
 from mercer.estimators.ridge.fit import RidgeFit
 from mercer.estimators.ridge.full import system_of
 from mercer.functions.sums import KernelSum
-from mercer.solvers.flow import Flowing, checked_time
+from mercer.solvers.flow import Flowing, checked_times
 
 
 def with_flow(fit: RidgeFit) -> RidgeFit:
@@ -31,9 +30,7 @@ def with_flow(fit: RidgeFit) -> RidgeFit:
 
 def values_at(fit: RidgeFit, rows: Points, t: Numbers) -> Tensor:
     """The predictions at the rows for a time, (m,) or (m, k), or for several, (times, m) or (times, m, k)."""
-    if not is_numbers(t) or np.ndim(t) > 1 or not np.size(t):
-        raise InputError(f"t={t!r}: give one time, or a list of times.")
-    times = [checked_time(each) for each in np.ravel(np.asarray(t, dtype=np.float64))]
+    times = checked_times(t)
     sample, flowing = fit.sample, fit.flowing
     assert sample is not None
     assert flowing is not None
