@@ -94,7 +94,7 @@ def test_features_that_matter_are_found_and_units_are_not() -> None:
 def test_without_rounds_it_is_kernel_ridge_regression_on_scaled_columns() -> None:
     y = np.random.default_rng(3).normal(size=120)  # noise: M can only do harm
     model = RFMRegressor(Gaussian(2.0), alpha=0.5, matrix="full", **QUICK).fit(X, y)
-    assert "after 0 rounds" in model.report().as_dict()["features"]
+    assert model.report().as_dict()["features"] == "all columns alike"
     assert any("hardly helped" in concern for concern in model.report().concerns)
     scaled = (X - X.mean(0)) / X.std(0)
     system = Gaussian(2.0)(scaled) + 0.5 * np.eye(120)
@@ -214,6 +214,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="at least four rows"):
         few.predict_proba(X)
     assert "too few rows" in str(few.report())
+    assert few.report().as_dict()["error"] == "not known: too few rows"
 
 
 @pytest.mark.slow
@@ -227,3 +228,9 @@ def test_landmarks_of_other_columns_are_refused(landmarks):
     rows = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(InputError, match=r"expected \(m, 3\), the columns of X"):
         RFMRegressor("laplace", landmarks=landmarks, max_iter=1, n_folds=2).fit(rows, rows[:, 0])
+
+
+def test_machines_on_tables_are_drawn() -> None:
+    X, y = {"a": [0.0, 1.0, 2.0, 3.0] * 5, "b": ["u", "v"] * 10}, np.arange(20.0) % 4
+    machine = mercer.tabular(RFMRegressor("gaussian", n_folds=2, max_iter=1)).fit(X, y)
+    assert len(machine.plot().patches) == len(machine.encoder_.columns)

@@ -262,6 +262,13 @@ def test_what_does_not_fit_a_network_is_an_error_of_ours(call) -> None:
         call()
 
 
+@pytest.mark.parametrize("given", [{"n_modules": 2.5}, {"n_modules": 0}, {"seed": -1}, {"shape": 3}])
+def test_arguments_of_random_networks_are_named(given) -> None:
+    (name,) = given
+    with pytest.raises((InputError, InputTypeError), match=f"{name}="):
+        MonteCarloNNGP(lambda: nn.Linear(3, 1), **given)
+
+
 def test_a_module_is_shown_in_one_line() -> None:
     assert repr(EmpiricalNTK(nn.Sequential(nn.Linear(3, 2), nn.ReLU()))) == (
         "EmpiricalNTK(module=<Sequential, 8 parameters>, shape=None)"

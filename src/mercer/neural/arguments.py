@@ -15,7 +15,13 @@ RULES: Rules = {
     "full": FLAG,
     "module": of_kind(lambda value: isinstance(value, nn.Module), "a torch.nn.Module"),
     "moments": whole(1),
+    "n_modules": whole(1),
     "seed": Rule(is_integer, lambda value: 0 <= value < 2**63, "an integer >= 0"),
+    "shape": Rule(
+        lambda shape: shape is None or (isinstance(shape, tuple | list) and all(is_integer(size) for size in shape)),
+        lambda shape: shape is None or all(size > 0 for size in shape),
+        "a tuple of positive integers, the shape of a row, or None",
+    ),
     "steps": whole(1, 10**7),
     "time": number(lambda value: value > 0, "a finite number > 0"),
     "width": Rule(

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from mercer.core.arrays import Points
-from mercer.core.errors import InputError, InputTypeError
+from mercer.core.errors import InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, vectors
 from mercer.kernels.properties import Properties
+from mercer.neural.arguments import check
 from mercer.neural.modules import outputs_of_rows, refusals
 from mercer.neural.tangent import shaped
 
@@ -57,8 +58,7 @@ class MonteCarloNNGP(Kernel):
     def __post_init__(self) -> None:
         if isinstance(self.make_module, nn.Module) or not callable(self.make_module):
             raise InputTypeError("MonteCarloNNGP: give a function that makes a module, not a module.")
-        if self.n_modules < 1:
-            raise InputError(f"MonteCarloNNGP(n_modules={self.n_modules}): give a number >= 1.")
+        check(n_modules=self.n_modules, seed=self.seed, shape=self.shape)
         if self.shape is not None:
             object.__setattr__(self, "shape", tuple(self.shape))
 

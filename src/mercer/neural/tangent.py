@@ -12,7 +12,6 @@ from torch.func import jacrev, jvp, vjp, vmap
 from mercer.core.arrays import Points, as_points, restore
 from mercer.core.errors import InputError, InputTypeError
 from mercer.core.memory import resolve_budget
-from mercer.core.rules import is_integer
 from mercer.core.values import as_values
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import DensePair, Pair, vectors
@@ -101,6 +100,7 @@ class EmpiricalNTK(Kernel):
     def __post_init__(self) -> None:
         if not isinstance(self.module, nn.Module):
             raise InputTypeError(f"EmpiricalNTK(module={type(self.module).__name__}): give a torch.nn.Module.")
+        check(shape=self.shape)
         if self.shape is not None:
             object.__setattr__(self, "shape", tuple(self.shape))
 
@@ -144,8 +144,7 @@ def shaped(x: Tensor, shape: tuple[int, ...] | None) -> Tensor:
     """Rows as a module takes them."""
     if shape is None:
         return x
-    if not isinstance(shape, tuple | list) or not all(is_integer(size) and size > 0 for size in shape):
-        raise InputError(f"shape={shape!r}: must be a tuple of positive integers, the shape of a row.")
+    check(shape=shape)
     if x[0].numel() != torch.Size(shape).numel():
         raise InputError(f"shape={shape} is of {torch.Size(shape).numel()} numbers, but rows have {x[0].numel()}.")
     return x.reshape(len(x), *shape)

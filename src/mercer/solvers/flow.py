@@ -34,6 +34,7 @@ STOPS = ("auto", "held_out", "gcv")
 
 
 TIME = Rule(is_number, lambda t: t >= 0, "a number >= 0, a time")
+TIMES = Rule(is_numbers, lambda t: np.ndim(t) <= 1 and np.size(t) > 0, "one time, or a list of times")
 
 
 def power_of(space: Any) -> int:
@@ -50,8 +51,7 @@ def checked_time(t: Any) -> float:
 
 def checked_times(t: Any) -> list[float]:
     """One time, or several."""
-    if not is_numbers(t) or np.ndim(t) > 1 or not np.size(t):
-        raise InputError(f"t={t!r}: give one time, or a list of times.")
+    TIMES.check("t", t, False)
     return [checked_time(each) for each in np.ravel(np.asarray(t, dtype=np.float64)).tolist()]
 
 

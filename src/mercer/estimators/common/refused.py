@@ -22,7 +22,7 @@ def refuse_parts(estimator: BaseEstimator, X: Rows) -> None:
         return
     name = type(estimator).__name__
     raise InputTypeError(
-        f"X is a {type(X).__name__}, whose rows are read in parts; {name} needs all rows in memory. KernelRidge, "
+        f"X is of {type(X).__name__}, whose rows are read in parts; {name} needs all rows in memory. KernelRidge, "
         f"KernelRegressor and KernelClassifier take rows in parts. For {name} give an array or a data frame of some of "
         "the rows."
     )

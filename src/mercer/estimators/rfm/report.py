@@ -13,6 +13,7 @@ from mercer.data.sample import Sample
 from mercer.estimators.common.account import Account, classification_account, regression_account, table_concerns
 from mercer.estimators.dials import CLEAR_GAIN, SHOWN
 from mercer.estimators.rfm.fit import RFMFit, codes_of
+from mercer.estimators.rfm.search import Choice
 from mercer.selection.left_out import LeftOutPredictions
 
 HOW = {"cross-fitted": "cross-fitting", "held out": "rows held out"}
@@ -29,10 +30,10 @@ def machine_report(fit: RFMFit, names: list[str]) -> Report:
     lines: list[tuple[str, object]] = [
         ("data", f"{seen.n_rows:,} rows, {len(names)} feature{'s' * (len(names) != 1)}"),
         ("kernel", choice.machine.kernel.rounded()),
-        ("features", f"{'diagonal' if choice.machine.diagonal else 'full'} M after {choice.n_rounds} rounds"),
+        ("features", _features(choice)),
         ("alpha", f"{choice.ridge:.4g}"),
         ("columns", _columns(fit, names)),
-        ("error", f"{_error(fit)} ({fit.judged})"),
+        ("error", _error(fit)),
         ("solver", fit.machine.solver_report_),
     ]
     if fit.paths:
@@ -65,10 +66,19 @@ def _columns(fit: RFMFit, names: list[str]) -> str:
     return ", ".join(f"{names[j]} {shares[j]:.0%}" for j in order) + ", ..." * (len(names) > SHOWN)
 
 
+def _features(choice: Choice) -> str:
+    if choice.n_rounds == 0:
+        return "all columns alike"
+    rounds = f"{choice.n_rounds} round{'s' * (choice.n_rounds != 1)}"
+    return f"{'diagonal' if choice.machine.diagonal else 'full'} M after {rounds}"
+
+
 def _error(fit: RFMFit) -> str:
+    if fit.judged not in HOW:
+        return "not known: too few rows"
     if fit.classes is not None:
-        return f"{fit.accuracy:.1%} right"
-    return ", ".join(f"{value:.4g}" for value in fit.error.tolist()) + " root mean square"
+        return f"{fit.accuracy:.1%} right ({fit.judged})"
+    return ", ".join(f"{value:.4g}" for value in fit.error.tolist()) + f" root mean square ({fit.judged})"
 
 
 def _gain(fit: RFMFit) -> str:

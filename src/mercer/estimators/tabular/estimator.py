@@ -239,7 +239,8 @@ class TabularEstimator(BaseEstimator):
     @_inner_has("plot")
     def plot(self, X: Rows | None = None, y: Targets | None = None, ax: Axes | None = None) -> Any:
         """The picture of the estimator."""
-        return self._inner().plot(None if X is None else self._encoded(X), y, ax=ax)
+        data = () if X is None and y is None else (None if X is None else self._encoded(X), y)
+        return self._inner().plot(*data, ax=ax)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model, with what becomes of each column, to one file; `mercer.load(path)` reads it back."""
