@@ -14,6 +14,9 @@ from mercer.formula.spelling import InBaseTwo, InVectors
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplace, Linear, Matern, RationalQuadratic
 from mercer.operators import gram
 from mercer.operators.backends import costs, products, tiles
+from mercer.operators.backends.statistics import tile_inputs
+from mercer.operators.backends.steps import powers_are_normal
+from mercer.operators.backends.sums import Sum, VectorSum
 from mercer.testing.examples import EXAMPLES
 from mercer.testing.samples import sample_for
 
@@ -36,10 +39,11 @@ def with_threads(count: int, job):
         torch.set_num_threads(before)
 
 
-@pytest.fixture
-def not_intel(monkeypatch: pytest.MonkeyPatch):
-    """The ways that are taken on processors that are not Intel's."""
+@pytest.fixture(params=["Haswell", "SkylakeX"])
+def not_intel(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest):
+    """The ways that are taken on processors that are not Intel's, with these kernels of OpenBLAS."""
     monkeypatch.setattr(costs, "_vendor", lambda: "AuthenticAMD")
+    monkeypatch.setattr(costs, "openblas_kernels", lambda: frozenset({request.param}))
     costs.costs.cache_clear()
     yield
     costs.costs.cache_clear()
@@ -157,7 +161,7 @@ def test_products_by_onednn_are_as_exact_as_those_of_torch(d: int) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.usefixtures("not_intel", "small_tiles")
-def test_products_on_tiles_that_onednn_has_made_are_right(kernel: Kernel, monkeypatch) -> None:
+def test_products_on_tiles_that_onednn_or_numpy_has_made_are_right(kernel: Kernel, monkeypatch) -> None:
     monkeypatch.setattr(products, "LEAST_QUICK", 1)
     rng = np.random.default_rng(0)
     X, V = rng.normal(size=(150, 3)).astype(np.float32), rng.normal(size=(150, 40)).astype(np.float32)
@@ -170,3 +174,38 @@ def test_products_on_tiles_that_onednn_has_made_are_right(kernel: Kernel, monkey
         size = np.abs(K).sum(1).max() * np.abs(columns).max()
         assert np.abs(one @ columns - K @ columns).max() < 1e-5 * size
         assert np.abs(two @ columns - K[:90] @ columns).max() < 1e-5 * size
+
+
+@pytest.mark.parametrize("empty", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_sums_by_numpy_equal_those_by_torch(dtype: torch.dtype, empty: bool) -> None:
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)), dtype=dtype)
+
+    tile, v, before = draw(7, 30, 20), draw(20), draw(30).double()
+    before = torch.full_like(before, torch.nan) if empty else before
+    ours, theirs = before.clone(), before.clone()
+    by_numpy, by_torch = VectorSum(ours.numpy(), empty=empty), Sum(theirs, dtype, empty=empty)
+    for some in tile:
+        by_numpy.add(some.numpy(), v.numpy())
+        by_torch.add(some, v)
+        by_numpy.add(some[3:9].numpy(), v.numpy(), slice(3, 9))
+        by_torch.add(some[3:9], v, slice(3, 9))
+    by_numpy.finish()
+    by_torch.finish()
+    expected = torch.zeros_like(before) if empty else before.clone()
+    expected += (tile.double() @ v.double()).sum(0)
+    expected[3:9] += (tile[:, 3:9].double() @ v.double()).sum(0)
+    for found in (ours, theirs):
+        torch.testing.assert_close(found, expected, rtol=0, atol=14 * 20 * torch.finfo(dtype).eps * 10)
+
+
+@pytest.mark.parametrize(("spread", "normal"), [(1.0, True), (30.0, False)])
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(0.1), 2.0 * Matern(1.5, 0.1)], ids=repr)
+def test_numpy_takes_powers_of_two_where_they_are_normal_numbers(kernel: Kernel, spread: float, normal: bool) -> None:
+    X = torch.linspace(-spread, spread, 10).unsqueeze(1)
+    program = kernel.program(as_points(X))
+    plan = plans(program, one_sample=False, spelling=InBaseTwo).off_diagonal
+    inputs = tile_inputs(program, plan, as_points(X), as_points(X.clone()), torch.float32)
+    assert powers_are_normal(plan, inputs, torch.float32) is normal
+    assert (float(kernel(X.double()).min()) >= torch.finfo(torch.float32).tiny) is normal

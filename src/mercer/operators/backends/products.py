@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,7 +13,7 @@ from mercer.operators.dials import LEAST_QUICK, MOST_QUICK
 
 
 def quick(dtype: torch.dtype, device: torch.device, width: int, cells: int) -> bool:
-    """Whether oneDNN makes products of so many cells, each a sum of `width` numbers, quicker than torch's MKL.
+    """Whether oneDNN makes products of so many cells, each a sum of `width` numbers, quicker than all others.
 
     It adds up all numbers in one go, which for many of them loses digits.
     """
@@ -24,6 +25,14 @@ def quick_product(left: Tensor, right: Tensor) -> Tensor:
     """``left @ right`` by oneDNN, in memory of its own."""
     product: Tensor = _linear()(left, right.mT, None, "none", [], "")
     return product
+
+
+def product(left: Tensor, right: Tensor, out: Tensor) -> Tensor:
+    """``left @ right`` of few columns, written to `out`, by torch's library or by numpy's OpenBLAS."""
+    if out.dtype in costs().products_by_openblas and out.device.type == "cpu" and left.shape[1] <= MOST_QUICK:
+        np.matmul(left.numpy(), right.numpy(), out=out.numpy())
+        return out
+    return torch.mm(left, right, out=out)
 
 
 def _linear() -> Any:

@@ -22,7 +22,7 @@ from mercer.formula.symbols import Program, Statistic
 from mercer.kernels.dials import FOLD_RADIUS, MEND_RADIUS, NEAR, ROOM
 from mercer.kernels.distances import l1_distances
 from mercer.kernels.pair import as_scale, check_scaled, row_values, vectors
-from mercer.operators.backends.products import quick, quick_product
+from mercer.operators.backends.products import product, quick, quick_product
 from mercer.operators.dials import CHUNK_CELLS, FEW_NUMBERS, FIRST_ROWS, PAIRS_BYTES
 
 _one_at_a_time = RLock()
@@ -46,6 +46,8 @@ class TileInput(ABC):
     temporary_bytes = 0
     quick = False
     """Whether matrix products are oneDNN's."""
+    farthest = math.nan
+    """The value of a pair that is as far apart as any of the samples may be, where that is known."""
 
     def __init__(self, statistic: Statistic, dtype: torch.dtype) -> None:
         self.statistic = statistic
@@ -82,7 +84,7 @@ class TileInput(ABC):
     def _product(self, left: Tensor, right: Tensor, out: Tensor, wide: Tensor | None) -> Tensor:
         if self.quick:
             return quick_product(left, right)
-        return torch.mm(left, right, out=out if wide is None or self.dtype == out.dtype else wide)
+        return product(left, right, out if wide is None or self.dtype == out.dtype else wide)
 
     def set_same(self, tile: Tensor, same: Places | None) -> None:
         if same is not None and self.at_same is not None:
@@ -225,6 +227,7 @@ class SquaredDistance(TileInput):
         self.exact = (exact and nonnegative) or radius > MEND_RADIUS
         self.rooted, self.far = rooted, min(largest, FOLD_RADIUS * abs(factor))
         self.near = NEAR[self.dtype] * largest
+        self.farthest = self.sign * 4.0 * largest
         most = ROOM * torch.finfo(dtype).max
         self.most = most if largest > most / 4 else None
         self.temporary_bytes = 6 + 2 * self.dtype.itemsize if self.exact else 0
@@ -348,6 +351,7 @@ class LineDistance(TileInput):
     def __init__(self, statistic: Statistic, dtype: torch.dtype, folded: SquaredDistance) -> None:
         super().__init__(statistic, dtype)
         self.scale, self.sign, self.most = float(folded.scale), folded.sign, folded.most
+        self.farthest = folded.farthest
 
     def left(self, points: Points, place: Place) -> Tensor:
         return self.rows(points, place)

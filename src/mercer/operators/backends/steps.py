@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -45,6 +46,7 @@ class Steps:
         self, program: Program, plan: Plan, inputs: Sequence[TileInput], tiles: Sequence[Tensor], wide: Tensor | None
     ) -> None:
         self.program, self.inputs, self.tiles, self.wide = program, inputs, tiles, wide
+        self.normal = "exp2" in costs().by_numpy and powers_are_normal(plan, inputs, tiles[0].dtype)
         self.known: dict[int, int] = {}
         self.steps = [self._bound(i, step) for i, step in enumerate(plan.instructions)]
         self.result = plan.instructions[-1].buffer or 0
@@ -83,7 +85,7 @@ class Steps:
         return fill
 
     def _of_tiles(self, step: Instruction, out: int) -> Step:
-        write = writer(step.op, step.value, on_cpu=self.tiles[out].device.type == "cpu")
+        write = writer(step.op, step.value, on_cpu=self.tiles[out].device.type == "cpu", normal=self.normal)
         places = [(True, self.known[arg]) if isinstance(arg, int) else (False, arg) for arg in step.args]
 
         def of_tiles(here: Here) -> None:
@@ -98,9 +100,41 @@ class Steps:
         here.vectors[i] = apply(step.op, args, step.value, None if out is None else here.tiles[out])
 
 
-def writer(op: str, value: Any, *, on_cpu: bool) -> Callable[[list[Any], Tensor], Any]:
-    """An instruction on tiles, from arguments and where the result goes, by the library that is quicker at it here."""
-    if on_cpu and op in costs().by_numpy:
+def powers_are_normal(plan: Plan, inputs: Sequence[TileInput], dtype: torch.dtype) -> bool:
+    """Whether powers of two of the pair that is farthest apart are normal numbers; numpy takes the others one by one.
+
+    It is a matter of speed alone: a formula may be farther from zero elsewhere.
+    """
+    least = math.log2(torch.finfo(dtype).tiny)
+    values: list[float] = []
+    for step in plan.instructions:
+        args = [values[arg] if isinstance(arg, int) else float(arg) for arg in step.args]
+        if step.op == "exp2" and not least < args[0] < -least:
+            return False
+        values.append(_number(step, args, inputs))
+    return True
+
+
+def _number(step: Instruction, args: list[float], inputs: Sequence[TileInput]) -> float:
+    """One instruction for the pair that is farthest apart; what is not known is not a number."""
+    if step.op == "input":
+        return inputs[int(step.value or 0)].farthest
+    if step.op == "constant":
+        return float(step.value)
+    if step.op in FUSED:
+        return args[0] + step.value * math.prod(args[1:])
+    try:
+        return operation(step.op).number(*args, *(() if step.value is None else (step.value,)))
+    except (ArithmeticError, ValueError, TypeError):
+        return math.nan
+
+
+def writer(op: str, value: Any, *, on_cpu: bool, normal: bool) -> Callable[[list[Any], Tensor], Any]:
+    """An instruction on tiles, from arguments and where the result goes, by the library that is quicker at it here.
+
+    `normal` where powers of two are normal numbers.
+    """
+    if on_cpu and op in costs().by_numpy and (op != "exp2" or normal):
         numpy = getattr(np, op)
         return lambda args, out: numpy(args[0].numpy(), out=out.numpy())
     if on_cpu and op == "angle" and "arcsin" in costs().by_numpy:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+from mercer.core.blas import one_blas_thread
 from mercer.core.blocks import new_matrix
 from mercer.core.memory import readable, require
 from mercer.core.threads import side_by_side
 from mercer.operators.backends import costs
 from mercer.operators.backends.cuts import even_width, lower_blocks, rounded, shrinking, slices
 from mercer.operators.backends.precision import full_precision
-from mercer.operators.backends.products import quick, quick_product
-from mercer.operators.backends.sums import Sum, empty_by_columns, few_columns
+from mercer.operators.backends.products import product, quick, quick_product
+from mercer.operators.backends.sums import empty_by_columns, few_columns, ways
 from mercer.operators.dials import (
     FOLDING_BYTES,
     GPU_BYTES,
@@ -226,7 +228,7 @@ class Tiles(ABC):
                     elif len(blocks) > 1:
                         tile = strip(slice(0, layout.columns))
                         for inner, outer in blocks:
-                            torch.matmul(tile[:, inner], V[inner][..., outer], out=out[rows][..., outer])
+                            product(tile[:, inner], V[inner][..., outer], out[rows][..., outer])
                     else:
                         self._strip_product(strip, V, out[rows], layout)
 
@@ -241,9 +243,10 @@ class Tiles(ABC):
         wide = torch.float64 if len(parts) > TILES_AT_ONCE else self.dtype
         ready = wide == self.dtype and not few_columns(V)
         total = out if ready else empty_by_columns(V, len(out), wide)[0]
-        products = Sum(total, self.dtype)
+        view, new_sum = ways(V, self.dtype)
+        W, products = view(V), new_sum(view(total))
         for columns in parts:
-            products.add(strip(columns), V[columns])
+            products.add(view(strip(columns)), W[columns])
         products.finish()
         if not ready:
             out.copy_(total)
@@ -255,6 +258,8 @@ class Tiles(ABC):
         """
         parts = self._squares(layout)
         sums = empty_by_columns(V, len(V), torch.float64, copies=1 + parts[-1].j)
+        view, new_sum = ways(V, self.dtype)
+        W, totals = view(V), view(sums)
 
         def tools() -> Callable[[Square], None]:
             strip_of = self.strips(layout)
@@ -263,19 +268,19 @@ class Tiles(ABC):
                 i, j = square.rows, square.columns
                 apart = square.i != square.j
                 if not apart:
-                    sums[square.i][i].zero_()
+                    totals[square.i][i] = 0.0
                 strips = -(-(j.stop - j.start) // layout.columns) * TILES_AT_ONCE
-                below = Sum(sums[square.i][j], self.dtype, at_once=strips, empty=apart)
+                below = new_sum(totals[square.i][j], at_once=strips, empty=apart)
                 for rows in slices(i.start, i.stop, layout.rows):
                     strip = strip_of(rows)
-                    beside = Sum(sums[square.j][rows], self.dtype, empty=apart)
+                    beside = new_sum(totals[square.j][rows], empty=apart)
                     for columns in slices(max(rows.start, j.start), j.stop, layout.columns):
-                        tile = strip(columns)
-                        beside.add(tile, V[columns])
+                        tile = view(strip(columns))
+                        beside.add(tile, W[columns])
                         start = max(rows.stop, columns.start)
                         if start < columns.stop:
                             place = slice(start - j.start, columns.stop - j.start)
-                            below.add(tile[:, start - columns.start :].T, V[rows], place)
+                            below.add(tile[:, start - columns.start :].T, W[rows], place)
                         del tile  # its memory is that of the next
                     beside.finish()
                 below.finish()
@@ -289,11 +294,10 @@ class Tiles(ABC):
         return out
 
     def _squares(self, layout: Layout) -> list[Square]:
-        """The squares on and right of the diagonal, a multiple of the rows of a tile wide; large ones first."""
+        """The squares on and right of the diagonal, a multiple of the rows of a tile wide, row by row."""
         edges = list(slices(0, self.shape[0], self._edge(layout)))
         count = range(len(edges))
-        off = [Square(i, j, edges[i], edges[j]) for i in count for j in count if i < j]
-        return off + [Square(i, i, edges[i], edges[i]) for i in count]
+        return [Square(i, j, edges[i], edges[j]) for i in count for j in count if i <= j]
 
     def _edge(self, layout: Layout) -> int:
         """The rows of a square."""
@@ -306,7 +310,8 @@ class Tiles(ABC):
         return [Square(i, -1, rows, slice(0, self.shape[1])) for i, rows in enumerate(parts)]
 
     def _over(self, parts: Sequence[P], tools: Callable[[], Callable[[P], R]], layout: Layout) -> list[R]:
-        with torch.no_grad(), full_precision(self.device):
+        blas = one_blas_thread() if self.on_cpu and costs.costs().vectors_by_openblas else nullcontext()
+        with torch.no_grad(), full_precision(self.device), blas:
             self.keep(layout.keep)
             return side_by_side(parts, tools, layout.threads)
 
