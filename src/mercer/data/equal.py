@@ -97,9 +97,8 @@ def mixed_keys(X: Points) -> Tensor:
     if not X.is_tensor:
         return _mixed(_numbers(X.values))
     key = torch.zeros(len(X), dtype=torch.int64)
-    for column in X.values.detach().cpu().numpy().T:
-        values = np.searchsorted(np.unique(column), column)
-        key = _mixed(key ^ torch.from_numpy(values))
+    for column in X.values.detach().cpu().T:
+        key = _mixed(key ^ column.unique(return_inverse=True)[1])
     return key
 
 

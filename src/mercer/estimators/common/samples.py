@@ -19,7 +19,7 @@ from torch import Tensor
 from mercer.core.arrays import Points, as_points, check_finite, refuse_lazy, refuse_masked, refuse_tensor
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.engines import Engine, sample_with
-from mercer.data.given import Rows, Targets, Weights
+from mercer.data.given import Order, Rows, Targets, Weights
 from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.data.sample import Sample
 from mercer.data.table import first_text
@@ -60,7 +60,13 @@ def checked_inputs(estimator: BaseEstimator, kernel: Kernel, X: Rows) -> Sample:
 
 
 def source_given(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any = None, order: Any = None, *, labels: bool = False
+    estimator: BaseEstimator,
+    X: Rows,
+    y: Targets | None,
+    sample_weight: Weights = None,
+    order: Order = None,
+    *,
+    labels: bool = False,
 ) -> RowSource | None:
     """The source of rows to fit to, also for Dask collections; None for rows in memory."""
     refuse_path(estimator, X, y)
