@@ -12,10 +12,11 @@ from mercer import KernelClassifier, KernelRegressor, KernelRidge
 from mercer.core.arrays import Points
 from mercer.core.errors import InputError
 from mercer.kernels import Gaussian, Linear, Matern, Polynomial
-from mercer.losses import get_loss
+from mercer.losses import Multinomial, get_loss
 from mercer.solvers.few_span import FewSpan
 from mercer.solvers.full_span import FullSpan
 from mercer.solvers.minimise import excess_of, minimise
+from mercer.solvers.newton import Newton
 from mercer.solvers.objective import Objective
 from mercer.solvers.row_blocks import RowBlocks
 
@@ -129,3 +130,26 @@ def test_landmarks_reach_the_bound_of_all_rows():
     found = minimise(span, problem)
     assert found.converged
     assert float(excess_of(span, problem, found).sum()) < 1e-8
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_several_classes_lose_on_landmarks_is_at_most_what_is_estimated(seed, alpha):
+    rng = np.random.default_rng(seed)
+    rows = Points(torch.from_numpy(rng.normal(size=(300, 2))))
+    scores = np.sin(2 * rows.values[:, 0]) + rows.values[:, 1] + [0.05, 0.5, 2.0][seed] * rng.normal(size=300)
+    codes = torch.from_numpy(np.digitize(scores, [-1.0, -0.5, 0.7, 2.0])).double()  # one class has few rows
+    weights = torch.from_numpy(rng.choice([0.01, 1.0, 30.0], size=300)) if seed else None
+    problem = Objective(Multinomial(), codes, alpha, weights, True, 5)
+    landmarks = Points(rows.values[:30])
+    blocks = RowBlocks(Gaussian(1.0), rows, landmarks, codes.unsqueeze(1), weights=weights, size=100)
+    span = FewSpan.of(blocks, Gaussian(1.0)(landmarks.values))
+    least = Newton(tol=1e-14).solve(span, problem)
+    near = span.descended(problem, None)
+    for c, b in [(near.value, near.intercept), *((share * least.value, least.intercept) for share in (0.9, 0.999))]:
+        f = span.values(c) + b
+        lost = problem.loss_sum(f) + alpha * float(c.square().sum()) - least.objective
+        span.rough = None
+        estimate = float(span.excess(problem, c, f).sum())
+        assert lost <= estimate
+        assert lost > 1e-3 * least.objective or estimate <= 0.1 * least.objective

@@ -54,7 +54,8 @@ class Pairs:
 
 
 class _Search:
-    """The variables c, how fast the objective falls along each, and which may rise or fall (0, else minus infinity).
+    """The variables c, and how fast the objective falls along each: minus infinity where it may not rise, infinity
+    where it may not fall.
 
     In the precision of the matrix, but for the c.
     """
@@ -62,53 +63,52 @@ class _Search:
     def __init__(self, matrix: np.ndarray, kink: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         self.matrix, self.low, self.high = matrix, low, high
         self.diag = matrix.diagonal().copy()
-        self.middle = self.diag[0] if (self.diag == self.diag[0]).all() else None
+        self.bends = np.maximum(self.diag, SMALLEST)
+        self.least = max(SMALLEST, 4 * float(np.finfo(matrix.dtype).eps * self.diag.max()))
+        self.middle = self.diag[0] + self.least if (self.diag == self.diag[0]).all() else None
         self.c = np.zeros(len(self.diag))
-        self.downhill = kink.astype(matrix.dtype)
-        self.can_rise = np.where(self.c < high, 0.0, -np.inf).astype(matrix.dtype)
-        self.can_fall = np.where(self.c > low, 0.0, -np.inf).astype(matrix.dtype)
+        self.rising = np.where(high > 0, kink, -np.inf).astype(matrix.dtype)
+        self.falling = np.where(low < 0, kink, np.inf).astype(matrix.dtype)
         self.gain, self.other = np.empty_like(self.diag), np.empty_like(self.diag)
 
     def take(self, moves: list[tuple[int, float]]) -> None:
         """Move a coordinate, or two by the same amount, one up and one down."""
         for i, t in moves:
-            self.c[i] = min(max(self.c[i] + t, self.low[i]), self.high[i])
-            self.can_rise[i] = 0.0 if self.c[i] < self.high[i] else -np.inf
-            self.can_fall[i] = 0.0 if self.c[i] > self.low[i] else -np.inf
+            downhill = self.rising[i] if self.rising[i] > -np.inf else self.falling[i]
+            self.c[i] = c = min(max(self.c[i] + t, self.low[i]), self.high[i])
+            self.rising[i] = downhill if c < self.high[i] else -np.inf
+            self.falling[i] = downhill if c > self.low[i] else np.inf
         (i, t), rows = moves[0], self.matrix
         row = rows[i] if len(moves) == 1 else np.subtract(rows[i], rows[moves[1][0]], out=self.gain)
-        self.downhill -= np.multiply(row, self.diag.dtype.type(t), out=self.gain)
+        np.multiply(row, self.diag.dtype.type(t), out=self.gain)
+        self.rising -= self.gain
+        self.falling -= self.gain
 
     def pair(self, tol: float) -> list[tuple[int, float]]:
         """One coordinate up and another down by the same amount."""
-        gain, bend, downhill = self.gain, self.other, self.downhill
-        np.add(downhill, self.can_rise, out=gain)
-        i = int(gain.argmax())
-        np.subtract(self.can_fall, downhill, out=gain)
-        gain += downhill[i]
-        np.maximum(gain, 0.0, out=gain)
-        if not gain.max() > tol:
-            return []
-        gain *= gain
-        middle = (self.diag + self.diag[i]) / 2 if self.middle is None else self.middle
+        gain, bend = self.gain, self.other
+        i = int(self.rising.argmax())
+        steepest = self.rising[i]
+        np.subtract(steepest, self.falling, out=gain)
+        np.multiply(gain, np.abs(gain, out=bend), out=gain)  # with its sign: np.maximum takes three times as long
+        middle = (self.diag + self.diag[i]) / 2 + self.least if self.middle is None else self.middle
         np.subtract(middle, self.matrix[i], out=bend)
-        np.maximum(bend, SMALLEST, out=bend)
-        gain /= bend
+        np.divide(gain, bend, out=gain)
         j = int(gain.argmax())
-        t = float(downhill[i] - downhill[j]) / (2 * float(bend[j]))
-        t = min(t, self.high[i] - self.c[i], self.c[j] - self.low[j])
+        slope = float(steepest - self.falling[j])
+        if not slope > tol and not steepest - self.falling.min() > tol:
+            return []
+        t = min(slope / (2 * max(float(bend[j]), self.least)), self.high[i] - self.c[i], self.c[j] - self.low[j])
         return [(i, t), (j, -t)]
 
     def single(self, tol: float) -> list[tuple[int, float]]:
         """One coordinate: that of the largest slope it may follow, relative to its curvature."""
-        gain, other = self.gain, self.other
-        np.add(self.downhill, self.can_rise, out=gain)
-        np.subtract(self.can_fall, self.downhill, out=other)
-        np.maximum(gain, other, out=gain)
+        gain = np.maximum(self.rising, np.negative(self.falling, out=self.other), out=self.gain)
         if not gain.max() > tol:
             return []
         gain *= np.abs(gain)
-        gain /= np.maximum(self.diag, SMALLEST)
+        gain /= self.bends
         i = int(gain.argmax())
-        t = self.downhill[i] / max(self.diag[i], SMALLEST)
+        downhill = self.rising[i] if self.rising[i] >= self.other[i] else self.falling[i]
+        t = downhill / self.bends[i]
         return [(i, min(max(t, self.low[i] - self.c[i]), self.high[i] - self.c[i]))]
