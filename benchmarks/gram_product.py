@@ -26,7 +26,7 @@ N, M, ONE_SAMPLE = 20_000, 2_000, 8_000
 SYMMETRIC = 1.6
 """A product with the matrix of one sample is to run so many times as fast as another."""
 
-Peer = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Peer = Callable[..., np.ndarray]
 JOBS = {
     ("Gaussian", "float32"): {3: 14.0, 10: 11.0, 32: 7.0, 90: 4.5},
     ("Laplace", "float32"): {10: 7.0},
@@ -74,18 +74,18 @@ def _data(d: int, n: int = N, dtype: str = "float32") -> tuple[np.ndarray, np.nd
 
 def _product(name: str, dtype: str, d: int, target: float, *, one_sample: bool) -> Row:
     X, Z, v = _data(d, ONE_SAMPLE if one_sample else N, dtype)
-    if one_sample:
-        Z, v = X, np.resize(v, len(X))
     kernel, peer, theirs = _kernels(name, d)
+    samples = (X,) if one_sample else (X, Z)
+    v = np.resize(v, len(samples[-1]))
     shape = f"one sample of {len(X):,}" if one_sample else f"{len(X):,} x {len(Z):,}"
     return compare(
         f"gram @ v, {name}, d={d}, {dtype}, {shape}",
         f"{peer} @ v",
-        lambda: gram(kernel, X, Z) @ v,
-        lambda: theirs(X, Z) @ v,
+        lambda: gram(kernel, *samples) @ v,
+        lambda: theirs(*samples) @ v,
         target=target,
         rounds=2,
-        pairs=len(X) * len(Z),
+        pairs=len(X) * len(v),
         limits=_limits(d, dtype),
     )
 
