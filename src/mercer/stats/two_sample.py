@@ -70,7 +70,7 @@ def two_sample_test(
 
     Rows that are exchangeable give an exact p-value at every sample size: labels are permuted, for all kernels at once,
     and all permutations are one product with the pooled Gram matrix, which is never stored. Samples of equally many
-    rows, more than 250 each, exchange the rows of random pairs: as exact and as powerful, in a third of the time.
+    rows, more than 250 each, exchange the rows of random pairs: as exact and as powerful, in less than half the time.
 
     Parameters
     ----------
