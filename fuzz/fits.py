@@ -554,9 +554,11 @@ AFTER = (
     "is defined for inputs",
     "memory budget",
     "does not fit a model file",
+    "cannot go into a model file",
     "at least two rows",
     "curvature of the labels",
     "forecasts need at least",
+    "calibrated intervals need at least",
 )
 """What a fitted model may refuse: new rows out of its reach, what does not fit the budget, labels beyond rounding,
 intervals of few moments."""

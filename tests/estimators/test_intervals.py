@@ -197,7 +197,7 @@ def test_each_block_is_forecast_by_a_whole_fit_to_the_rows_before():
         (lambda: KernelRidge().fit(X, y).predict_interval(NEW, level=0.99), "at least 99 rows"),
         (lambda: KernelRidge().fit(X, y).predict_interval(NEW, method="bootstrap"), "jackknife"),
         (lambda: KernelRidge(n_landmarks=9).fit(X, y).predict_interval(NEW), "calibrate="),
-        (lambda: KernelRidge().fit(X, y).predict_interval(NEW, calibrate=(NEW, y)), "expected"),
+        (lambda: KernelRidge().fit(X, y).predict_interval(NEW, calibrate=(NEW, y)), "inconsistent"),
         (lambda: KernelRidge(tune=True).fit(X, y).predict_interval(NEW, method="jackknife+"), "tune=True"),
         (lambda: KernelRidge().fit(X, y, order=np.arange(5)), "one value for each"),
         (lambda: KernelRidge().fit(X, y, order=np.full(60, np.nan)), "missing"),

@@ -102,7 +102,8 @@ def is_borrowed(array: np.ndarray, X: Any) -> bool:
     frame = _frame(X, "X")
     if frame is None:
         return array.base is not None  # a view of what only X knows
-    return any(np.may_share_memory(array, column.to_numpy()) for column in frame.iter_columns())
+    plain = (column for column in frame.iter_columns() if column.dtype in (nw.Float64, nw.Float32))
+    return any(np.may_share_memory(array, column.to_numpy()) for column in plain)
 
 
 def _copied(item: Any) -> Any:
@@ -209,7 +210,21 @@ def _frame_array(frame: nw.DataFrame[Any], name: str) -> np.ndarray:
     if not columns:
         raise InputError(f"{name} has no columns: give at least one.")
     dtype = np.float32 if all(column.dtype == nw.Float32 for column in columns) else np.float64
-    return np.column_stack([np.asarray(c.cast(nw.Float64).to_numpy(), dtype=dtype) for c in columns])
+    return np.column_stack([column_numbers(column).astype(dtype, copy=False) for column in columns])
+
+
+def column_numbers(column: Any) -> np.ndarray:
+    """A column of numbers in float64; gaps are NaN, and integers that float64 does not hold are rounded.
+
+    >>> column_numbers(nw.new_series("a", [1, None, 2**62 + 1], nw.Int64, backend="pyarrow"))
+    array([1.00000000e+00,            nan, 4.61168602e+18])
+    """
+    try:
+        found = column.cast(nw.Float64).to_numpy()
+    except Exception:  # arrow casts no integer that is rounded
+        values = zip(column.to_list(), column.is_null().to_list(), strict=True)
+        found = [np.nan if gap else float(value) for value, gap in values]
+    return np.asarray(found, dtype=np.float64)
 
 
 def _is_number(column: Any) -> bool:

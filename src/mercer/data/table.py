@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -11,7 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from torch import Tensor
 
-from mercer.core.arrays import checked_tensor, plain_array, refuse_lazy, refuse_masked
+from mercer.core.arrays import checked_tensor, column_numbers, plain_array, refuse_lazy, refuse_masked
 from mercer.core.errors import InputError, InputTypeError, MercerError
 from mercer.data.texts import as_number
 
@@ -186,7 +187,7 @@ def _of_series(column: Any) -> Column:
     if kind == nw.Boolean:
         return plain_column(np.asarray(column.to_numpy()), column.name)
     if kind.is_numeric():
-        return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        return column_numbers(column)
     if kind in (nw.Datetime, nw.Date):
         moments = column.cast(nw.Datetime("us")) if kind == nw.Date else column
         if getattr(kind, "time_zone", None) is not None:
@@ -202,6 +203,26 @@ def _of_series(column: Any) -> Column:
 def _seconds(durations: np.ndarray) -> Column:
     whole = durations.astype("timedelta64[us]")
     return np.where(np.isnat(whole), np.nan, whole.astype(np.float64) / 1e6)
+
+
+MOMENTS = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
+"""Kinds of columns that are counts of units since some day to numpy, in which a gap is a number too."""
+
+
+def first_moment(X: Any) -> tuple[int, str | int, Any] | None:
+    """Row, column and value of the first entry of a frame or an array that is a date or a duration; None without.
+
+    >>> first_moment(np.array([["2024-05-01"]], dtype="datetime64[D]"))
+    (0, 0, '2024-05-01')
+    """
+    if isinstance(X, list | tuple):
+        with suppress(ValueError):
+            X = np.asarray(X[:1])
+    if isinstance(X, np.ndarray):
+        return (0, 0, str(X.flat[0])) if X.dtype.kind in "Mm" and X.size else None
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    columns = frame.iter_columns() if isinstance(frame, nw.DataFrame) else ()
+    return next(((0, c.name, str(c.to_list()[0])) for c in columns if c.dtype in MOMENTS and len(c)), None)
 
 
 def first_text(X: Any) -> tuple[int, str | int, Any] | None:

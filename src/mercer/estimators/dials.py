@@ -266,6 +266,11 @@ LEAST_VARIANCE = 0.05
 """Of the state of a category: rarer states are no further from the others than one of this variance."""
 
 
+# common/parameters.py, gaussian/learned_state.py
+
+SMALLEST_VARIANCE = 1e-300
+"""Variances and scales that are not zero are at least this: they are divided by."""
+
 # common/samples.py
 
 SMALLEST_WEIGHT = 1e-290

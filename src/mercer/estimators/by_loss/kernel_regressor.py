@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
@@ -56,6 +55,7 @@ from mercer.estimators.common.samples import (
     checked_rows,
     checked_sample,
     features_to_draw,
+    rows_to_calibrate,
     source_given,
 )
 from mercer.estimators.common.scores import ScoreMixin, on_host, quantile_score, with_targets
@@ -299,9 +299,7 @@ class KernelRegressor(ScoreMixin, RegressorMixin, LossEstimator):
         check_is_fitted(self)
         rows, fit = checked_rows(self, self.kernel_, X), self._fit
         if calibrate is not None:
-            X_out, y_out = calibrate
-            targets = torch.from_numpy(np.array(on_host(y_out), dtype=np.float64))
-            fit = replace(fit, left_out=held_out(fit, checked_rows(self, self.kernel_, X_out), targets))
+            fit = replace(fit, left_out=held_out(fit, *rows_to_calibrate(self, self.kernel_, calibrate)))
         else:
             fit = self._fit = with_left_out_predictions(fit)
         ends = interval(fit, rows, level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 
 import numpy as np
 
@@ -213,12 +214,20 @@ def looks_like_classes(y: np.ndarray) -> str | None:
     return f"y has only the values {shown}: for classes use KernelClassifier, which predicts probabilities"
 
 
+MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
+
+
 def refuse_text(y: object) -> None:
-    """Raise an error for targets of a regression that are text."""
+    """Raise an error for targets of a regression that are text, dates or durations.
+
+    As numbers, dates would be counts of some unit, and so would their gaps.
+    """
     values = np.asarray(y, dtype=object).ravel() if not hasattr(y, "dtype") else np.asarray(y)
-    if values.dtype.kind not in "OUS":
+    if values.dtype.kind not in "OUSMm":
         return
-    for label in values.ravel().tolist():
+    for label in values.astype(object).ravel().tolist():
+        if values.dtype.kind in "Mm" or isinstance(label, MOMENTS):
+            raise InputError(f"y contains dates or durations ({label}); give numbers, such as days since the first.")
         if isinstance(label, str) and not _is_number(label):
             words = f"y contains text ({label!r}), but this estimator predicts numbers"
             raise InputError(f"{words}: use KernelClassifier for classes.")

@@ -32,7 +32,7 @@ from mercer.core.rules import (
     whole,
 )
 from mercer.estimators.common.alpha import ALPHA, CRITERIA, POSITIVE_ALPHA
-from mercer.estimators.dials import MOST_RESTARTS
+from mercer.estimators.dials import MOST_RESTARTS, SMALLEST_VARIANCE
 from mercer.kernels import as_kernel
 from mercer.kernels.activations import FUNCTIONS
 from mercer.losses import Loss
@@ -108,8 +108,12 @@ RULES: Rules = {
     "n_restarts": whole(0, MOST_RESTARTS),
     "noise": Rule(
         lambda value: isinstance(value, str) or is_numbers(value),
-        lambda value: value == "learn" if isinstance(value, str) else all_hold(lambda v: v >= 0)(value),
-        '"learn", a finite variance >= 0, or one for each row',
+        lambda value: (
+            value == "learn"
+            if isinstance(value, str)
+            else all_hold(lambda v: (v == 0) | (v >= SMALLEST_VARIANCE))(value)
+        ),
+        f'"learn", a finite variance, 0 or at least {SMALLEST_VARIANCE:g}, or one for each row',
     ),
     "pre_image": one_of("ridge", "fixed_point"),
     "priors": BY_NAME,

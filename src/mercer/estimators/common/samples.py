@@ -22,7 +22,7 @@ from mercer.data.engines import Engine, sample_with
 from mercer.data.given import Order, Rows, Targets, Weights
 from mercer.data.rows import DaskRows, RowSource, is_dask
 from mercer.data.sample import Sample
-from mercer.data.table import first_text
+from mercer.data.table import first_moment, first_text
 from mercer.estimators.common.concerns import refuse_text
 from mercer.estimators.common.refused import refuse_path
 from mercer.estimators.dials import SMALLEST_WEIGHT
@@ -155,14 +155,31 @@ def _array_rows(estimator: BaseEstimator, X: Rows, *, reset: bool) -> Points:
         refuse_path(estimator, X)
         refuse_masked(X, "X")
         refuse_lazy(X, "X")
+        _refuse_entry(estimator, first_moment(X))
         with np.errstate(over="ignore"):  # numbers too large for float64 become infinities
             array = validate_data(estimator, X, dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False)
     except MercerError:
         raise
-    except (ValueError, TypeError, OverflowError) as error:
-        _refuse_text(estimator, X)
+    except Exception as error:  # libraries of frames have errors of their own
+        _refuse_entry(estimator, first_text(X))
         raise _in_our_words(estimator, X, error) from None
     return as_points(array, names=getattr(estimator, "feature_names_in_", None), source=X)
+
+
+def pair_of(calibrate: Any) -> tuple[Any, Any]:
+    """Rows and targets that a fit has not seen, as `predict_interval` is given them."""
+    if not isinstance(calibrate, tuple | list) or len(calibrate) != 2:
+        raise InputTypeError(
+            f"calibrate is a {type(calibrate).__name__}; give a pair (X_new, y_new) of rows and targets."
+        )
+    return calibrate[0], calibrate[1]
+
+
+def rows_to_calibrate(estimator: BaseEstimator, kernel: Kernel, calibrate: Any) -> tuple[Points, Tensor]:
+    """The same, checked as the rows and the targets of a fit are."""
+    X, y = pair_of(calibrate)
+    rows = checked_rows(estimator, kernel, X)
+    return rows, checked_targets(y, len(rows))
 
 
 def _is_plain(values: Any, least: int = 2) -> bool:
@@ -177,7 +194,7 @@ def _in_our_words(estimator: BaseEstimator, X: Rows, error: Exception) -> InputE
     if shape is None and isinstance(X, list | tuple | float | int) and "inhomogeneous" not in said:
         shape = np.shape(X)
     got = f"X has shape {tuple(shape)}" if isinstance(shape, tuple) else f"X is a {type(X).__name__}"
-    if isinstance(error, TypeError):
+    if not isinstance(error, ValueError | OverflowError):
         return InputTypeError(f"X of type {type(X).__name__} cannot be read as a table of numbers: {error}")
     if "Complex" in said:
         return InputError("Complex data not supported: X has complex numbers; give their real and imaginary parts.")
@@ -199,9 +216,8 @@ def _in_our_words(estimator: BaseEstimator, X: Rows, error: Exception) -> InputE
     return InputError(f"{said}.")
 
 
-def _refuse_text(estimator: BaseEstimator, X: Rows) -> None:
-    """Raise an error that names the first text, category or date in a table, and the way out."""
-    found = first_text(X)
+def _refuse_entry(estimator: BaseEstimator, found: tuple[int, str | int, Any] | None) -> None:
+    """Raise an error that names the first text, category or date found in a table, and the way out."""
     if found is None:
         return
     row, column, value = found

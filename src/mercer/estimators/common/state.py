@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -152,13 +152,18 @@ PATH = {
 
 @dataclass(frozen=True)
 class Path:
-    """The errors along a path of alphas, by one of some criteria, or None."""
+    """The errors along a path of alphas, by one of some criteria, or None; alphas without a finite error are left out.
+
+    A fit to one row has none: nothing is left when it is left out.
+    """
 
     criteria: tuple[str, ...]
     at: Where = ""
 
     def write(self, name: str, value: AlphaPath | None, file: File) -> None:
         file.meta |= {"criterion": None, "path_rows": ""}
+        if value is not None and not bool((known := torch.isfinite(value.errors).all(1)).all()):
+            value = replace(value, alphas=value.alphas[known], errors=value.errors[known]) if known.any() else None
         if value is not None:
             file.meta |= {"criterion": value.criterion, "path_rows": value.rows}
             for part, array in PATH.items():

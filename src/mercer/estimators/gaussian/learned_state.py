@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.core.errors import ModelFileError
 from mercer.estimators.common.state import KERNEL, REPORT, SEEN
+from mercer.estimators.dials import SMALLEST_VARIANCE
 from mercer.files.fields import Array, Field, Fields, Rows
 from mercer.files.kinds import (
     FLAG,
@@ -26,9 +27,6 @@ from mercer.files.kinds import (
 from mercer.processes import Hyperparameters, Maximum
 from mercer.processes.start import Scales
 
-SMALLEST = 1e-300
-"""Of what is divided by."""
-
 OPTIMUM = Table(
     {
         "value": number(finite=False),
@@ -43,7 +41,7 @@ OPTIMUM = Table(
 )
 """A `Maximum` but for theta, which is an array."""
 
-NOISE = Either((Plain("0", lambda value: type(value) in (int, float) and value == 0), number(SMALLEST)))
+NOISE = Either((Plain("0", lambda value: type(value) in (int, float) and value == 0), number(SMALLEST_VARIANCE)))
 """Zero, or a number that float64 can divide by."""
 
 
@@ -60,7 +58,7 @@ LEARNED: Fields = {
     "optimum": Field(optional(OPTIMUM), at=lambda fit: None if fit.optimum is None else vars(fit.optimum)),
     "theta": Array("h", at="optimum.theta", may_lack=True),
     "start_bounds": Array("h 2", at="plan.hyper.bounds"),
-    "X_scale": Array("d", at="plan.scales.X", least=SMALLEST, may_lack=True),
+    "X_scale": Array("d", at="plan.scales.X", least=SMALLEST_VARIANCE, may_lack=True),
     "targets": Array("m t", at="posterior.data.Y"),
 }
 """What both processes have; h is the number of hyperparameters."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from mercer.core.errors import InputError, ModelFileError
 from mercer.estimators.common.state import ORDER, Saved
+from mercer.estimators.dials import SMALLEST_VARIANCE
 from mercer.estimators.gaussian.fit import ProcessFit
-from mercer.estimators.gaussian.learned_state import LEARNED, NOISE, SMALLEST, learned
+from mercer.estimators.gaussian.learned_state import LEARNED, NOISE, learned
 from mercer.estimators.gaussian.plan import ProcessPlan, method_of, place_of
 from mercer.estimators.gaussian.settings import ProcessSettings
 from mercer.files.fields import Array, Field, Fields, Group
@@ -49,7 +50,7 @@ FIELDS: Fields = {
     "mean_coef": Array("b t", at="posterior.mean_function.coef"),
     "mean_centre": Array("d", at=_of_mean("centre"), may_lack=True),
     "mean_scale": Array("d", at=_of_mean("scale"), least=0.0, may_lack=True),
-    "target_scale": Array("t", at="plan.target_scale", least=SMALLEST),
+    "target_scale": Array("t", at="plan.target_scale", least=SMALLEST_VARIANCE),
     "row_noise": Array("m", at="posterior.data.noise", least=0.0, may_lack=True),
     "order": ORDER,
     "posterior": Group("posterior_", at=lambda fit: fit.posterior.extra_arrays()),

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -43,10 +42,11 @@ from mercer.estimators.common.samples import (
     checked_rows,
     checked_sample,
     features_to_draw,
+    rows_to_calibrate,
     sampled,
     source_given,
 )
-from mercer.estimators.common.scores import ScoreMixin, on_host
+from mercer.estimators.common.scores import ScoreMixin
 from mercer.estimators.common.solvers import solver_rule
 from mercer.estimators.common.spread import predicted_later, values_at
 from mercer.estimators.dials import TOL
@@ -345,9 +345,7 @@ class KernelRidge(ScoreMixin, MultiOutputMixin, RegressorMixin, WithClient):
         check_is_fitted(self)
         rows, fit = checked_rows(self, self.kernel_, X), self._fit
         if calibrate is not None:
-            X_out, y_out = calibrate
-            targets = torch.from_numpy(np.array(on_host(y_out), dtype=np.float64))
-            fit = replace(fit, left_out=held_out(fit, checked_rows(self, self.kernel_, X_out), targets))
+            fit = replace(fit, left_out=held_out(fit, *rows_to_calibrate(self, self.kernel_, calibrate)))
         elif method == "residuals":
             fit = self._fit = with_left_out_predictions(fit)
         ends = interval(fit, rows, level, method)

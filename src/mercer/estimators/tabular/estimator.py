@@ -29,7 +29,7 @@ from mercer.data.table import Table
 from mercer.estimators.common.available import Method, available_if
 from mercer.estimators.common.base import KernelEstimator, all_or_nothing
 from mercer.estimators.common.parameters import check_parameters
-from mercer.estimators.common.samples import checked_weights
+from mercer.estimators.common.samples import checked_weights, pair_of
 from mercer.estimators.common.spread import predicted_later
 from mercer.estimators.dials import FEWEST_SAMPLED, MAX_LEVELS, MOST_LEVELS, MOST_ROWS, RARE
 from mercer.estimators.ridge import KernelRidge
@@ -205,7 +205,7 @@ class TabularEstimator(BaseEstimator):
     def predict_interval(self, X: Rows, level: float = 0.9, **options: Any) -> Any:
         """Intervals of the estimator; rows to `calibrate` with are tables, too."""
         if options.get("calibrate") is not None:
-            rows, targets = options["calibrate"]
+            rows, targets = pair_of(options["calibrate"])
             options["calibrate"] = (self._encoded(rows), targets)
         return self._inner().predict_interval(self._encoded(X), level, **options)
 
