@@ -125,19 +125,19 @@ class Spectral:
         f = self.at(theta)
         return Around(theta, f, *mean_curvature(objective, f))
 
-    def minimum(self, objective: Objective, start: Around) -> Tensor:
+    def minimum(self, objective: Objective, start: Around, care: str = "rough") -> Tensor:
         """theta with b as one more row, (r + 1, t), where the objective is nearly least.
 
         With few unknowns by Newton's method. With many by L-BFGS in coordinates that are scaled by the mean curvature
         of the losses at the start; its products are in float32, but for few features and for the squared loss, for
-        which a step or two are exact.
+        which a step or two are exact. `care` names the gain that ends them.
         """
         exact = objective.loss.quadratic
         small = self.features.numel() <= SMALL_FEATURES
         if not exact and (len(self.values) + 1) * objective.outputs <= NEWTON_UNKNOWNS:
             return self._by_newton(objective, start)
         Phi = self.features if exact or small else self.rough
-        gain = PATH_ROUNDING if exact else SMALLEST_STEP["small" if small else "rough"]
+        gain = PATH_ROUNDING if exact else SMALLEST_STEP["small" if small else care]
         return descended(
             objective,
             self._scale(objective, start),
@@ -281,4 +281,6 @@ def select_alpha_of_spectrum(
     index, seen = int(errors.argmin()), errors.isfinite()
     path = best_alpha(ascending[seen], errors[seen].unsqueeze(1), torch.zeros(1, dtype=torch.float64), "loo")
     edge = torch.tensor([index in (0, len(alphas) - 1)])
-    return replace(path, alpha=ascending[index].reshape(1), at_edge=edge), [around.theta for around in found[index]]
+    path = replace(path, alpha=ascending[index].reshape(1), at_edge=edge)
+    chosen = [replace(objective, alpha=float(path.alpha[0])) for objective in objectives]
+    return path, [span.minimum(p, around, "last") for p, around in zip(chosen, found[index], strict=True)]
