@@ -58,7 +58,7 @@ def test_numbers_tensors_and_buffers_agree(op: str, literal: float | None) -> No
     )
     torch.testing.assert_close(OPERATIONS[op].tensor(*args, *carried), expected, rtol=1e-12, atol=0.0)
     out = torch.empty_like(VALUES)
-    assert OPERATIONS[op].into(out, *args, *carried) is out
+    assert OPERATIONS[op].into(*args, *carried, out=out) is out
     torch.testing.assert_close(out, expected, rtol=1e-12, atol=0.0)
 
 
@@ -169,7 +169,7 @@ def test_angles_are_held_at_the_ends_of_their_interval_with_derivative_zero(
     x = torch.tensor([ends[0] - beyond, ends[1] + beyond], dtype=torch.float64, requires_grad=True)
     value = OPERATIONS[op].tensor(x)
     torch.testing.assert_close(value, OPERATIONS[op].tensor(torch.tensor(ends, dtype=torch.float64)))
-    torch.testing.assert_close(OPERATIONS[op].into(torch.empty(2).double(), x.detach()), value.detach())
+    torch.testing.assert_close(OPERATIONS[op].into(x.detach(), out=torch.empty(2).double()), value.detach())
     (slope,) = torch.autograd.grad(value.sum(), x)
     assert slope.tolist() == [0.0, 0.0]
     found = derivatives(program_of(op, None, 1))[0]

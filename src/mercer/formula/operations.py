@@ -53,12 +53,18 @@ class Operation:
     write: Callable[..., Tensor] | None = None
     fused: Callable[..., Any] | None = None
 
-    def into(self, out: Tensor | None, *args: Any) -> Tensor:
-        """The value of tensors and floats, written to `out` if there is one."""
+    @property
+    def into(self) -> Callable[..., Tensor]:
+        """The value of tensors and floats, ``into(*args, out=...)``, written to `out` if there is one."""
         if self.write is not None:
-            return self.write(*args, out=out)
-        value = self.tensor(*args)
-        return value if out is None else out.copy_(value)
+            return self.write
+        tensor = self.tensor
+
+        def copied(*args: Any, out: Tensor | None) -> Tensor:
+            value = tensor(*args)
+            return value if out is None else out.copy_(value)
+
+        return copied
 
 
 def operation(name: str) -> Operation:

@@ -20,6 +20,8 @@ from mercer.operators.backends.statistics import TileInput
 
 Places = tuple[Tensor, Tensor]
 Step = Callable[["Here"], Any]
+Write = Callable[[list[Any], Any], Any]
+"""Writes what comes of arguments to a tensor, or to a new one where that is None."""
 
 FUSED: dict[str, tuple[Callable[..., Tensor], str]] = {
     "axpy": (torch.add, "alpha"),
@@ -64,7 +66,8 @@ class Steps:
         elif out is not None and all(not isinstance(arg, int) or arg in self.known for arg in step.args):
             bound = self._of_tiles(step, out)
         else:
-            bound = partial(self._of_vectors, i, step, out, dict(self.known))
+            write = writer(step.op, step.value, on_cpu=False)
+            bound = partial(self._of_vectors, i, write, step.args, out, dict(self.known))
         if out is not None:
             self.known[i] = out
         return bound
@@ -94,10 +97,12 @@ class Steps:
         return of_tiles
 
     @staticmethod
-    def _of_vectors(i: int, step: Instruction, out: int | None, known: dict[int, int], here: Here) -> None:
+    def _of_vectors(
+        i: int, write: Write, inputs: Sequence[Any], out: int | None, known: dict[int, int], here: Here
+    ) -> None:
         values = {j: here.tiles[tile] for j, tile in known.items()} | here.vectors
-        args = [values[arg] if isinstance(arg, int) else arg for arg in step.args]
-        here.vectors[i] = apply(step.op, args, step.value, None if out is None else here.tiles[out])
+        args = [values[arg] if isinstance(arg, int) else arg for arg in inputs]
+        here.vectors[i] = write(args, None if out is None else here.tiles[out])
 
 
 def powers_are_normal(plan: Plan, inputs: Sequence[TileInput], dtype: torch.dtype) -> bool:
@@ -129,8 +134,8 @@ def _number(step: Instruction, args: list[float], inputs: Sequence[TileInput]) -
         return math.nan
 
 
-def writer(op: str, value: Any, *, on_cpu: bool, normal: bool) -> Callable[[list[Any], Tensor], Any]:
-    """An instruction on tiles, from arguments and where the result goes, by the library that is quicker at it here.
+def writer(op: str, value: Any, *, on_cpu: bool, normal: bool = False) -> Write:
+    """An instruction, from arguments and where the result goes, by the library that is quicker at it on such tiles.
 
     `normal` where powers of two are normal numbers.
     """
@@ -141,7 +146,14 @@ def writer(op: str, value: Any, *, on_cpu: bool, normal: bool) -> Callable[[list
         return lambda args, out: angle_by_numpy(args[0], out)
     if on_cpu and op == "sqrt" and costs().roots_as_powers:
         return lambda args, out: torch.pow(args[0], -0.5, out=out).reciprocal_()
-    return lambda args, out: apply(op, args, value, out)
+    if op == "constant":
+        return lambda args, out: out.fill_(value)
+    if op in FUSED:
+        function, name = FUSED[op]
+        options = {name: value}
+        return lambda args, out: function(*args, out=out, **options)
+    write, literal = operation(op).into, () if value is None else (value,)
+    return lambda args, out: write(*args, *literal, out=out)
 
 
 def angle_by_numpy(h: Tensor, out: Tensor) -> None:
@@ -154,15 +166,3 @@ def angle_by_numpy(h: Tensor, out: Tensor) -> None:
     """
     half = torch.mul(h, 0.5, out=out).clamp_(0.0, 1.0).numpy()
     np.multiply(np.arcsin(np.sqrt(half, out=half), out=half), 2.0, out=half)
-
-
-def apply(op: str, args: list[Any], value: Any, out: Tensor | None) -> Tensor:
-    """One instruction of a plan, written to `out`."""
-    if op == "constant":
-        assert out is not None
-        return out.fill_(value)
-    if op in FUSED:
-        function, name = FUSED[op]
-        result: Tensor = function(*args, **{name: value}, out=out)
-        return result
-    return operation(op).into(out, *args, *(() if value is None else (value,)))
