@@ -90,9 +90,9 @@ NEWTON_UNKNOWNS, HALVINGS, LAST_STEP = 250, 40, 1e-7
 """Unknowns up to which Newton's method is quicker than L-BFGS, how often a step of it is halved, and the share of the
 objective that the last one promises."""
 MOST_STEPS, SMALLEST_STEP = 5000, {"small": 1e-14, "rough": 1e-7, "last": 1e-8}
-"""Of the descent for one alpha, and the relative gain of a step at which it ends, with float64 and float32 products, and
-with these at the alpha that is chosen.
-Ending earlier lets rounding choose between alphas that are nearly as good, and saves no time: next fits begin worse."""
+"""Of the descent for one alpha, and the share of the objective that the step promises at which it ends: with float64
+products, with float32 ones, and with these at the alpha that is chosen. With 1e-8 everywhere 1,500 rows of car and
+statlog-image took a third more products, for errors at rows left out that are the same to three digits."""
 
 
 # tuning.py
