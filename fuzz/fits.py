@@ -558,10 +558,11 @@ AFTER = (
     "at least two rows",
     "curvature of the labels",
     "forecasts need at least",
+    "as in the training rows",
     "calibrated intervals need at least",
 )
 """What a fitted model may refuse: new rows out of its reach, what does not fit the budget, labels beyond rounding,
-intervals of few moments."""
+intervals of few moments, columns of another kind."""
 
 
 def fit(family: Family, settings: dict[str, Any], sample: Sample, rng: Rng, order: Any = None) -> str:

@@ -163,7 +163,7 @@ def process(
     size = np.abs(y).max() + np.abs(m).max()
     known = error * (abs(left @ np.linalg.solve(A, left)) + len(X)) < 1e-4 * max(1.0, abs(evidence))
     return (
-        Prediction(m, np.full(len(m), error * size)),
+        Prediction(m, error * size + 4e-16 * size * np.abs(np.linalg.solve(A, cross.T)).sum(0)),  # of y less its mean
         Prediction(variance, np.full(len(m), error * np.abs(own).max())),
         evidence if known else None,
     )

@@ -174,3 +174,11 @@ def test_a_fit_to_one_row_is_saved(tmp_path):
 def test_a_noise_that_no_file_takes_is_refused_before_the_fit():
     with pytest.raises(InputError, match="noise=5e-324: must be"):
         GaussianProcessRegressor(noise=5e-324).fit(X, Y)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+@pytest.mark.parametrize(("loss", "expected"), [("quantile", np.median), ("epsilon_insensitive", np.median)])
+def test_losses_with_kinks_find_the_intercept_where_all_rows_are_equal(loss, expected, rows):
+    y = np.linspace(-1.0, 2.0, rows) ** 3
+    found = KernelRegressor(loss=loss, epsilon=0.0).fit(np.ones((rows, 2)), y).predict(np.ones((1, 2)))
+    np.testing.assert_allclose(found, expected(y), atol=1e-4)

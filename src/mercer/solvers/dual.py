@@ -91,9 +91,10 @@ class Dual:
         if not isinstance(objective.loss, PiecewiseLinear):
             raise InputError(f"The loss {objective.loss.name!r} is not piecewise linear: use Newton.")
         started = time.perf_counter()
-        scale = float(span.mean_diag)
+        scale = float(span.mean_diag) or 1.0  # all rows are equal: only the intercept is left
         smooth = Smoothed.of(objective, scale * FIRST, multipliers)
-        first = min(FIRST, WIDTH * smooth.spread / (scale * smooth.reach))
+        reach = scale * smooth.reach
+        first = min(FIRST, WIDTH * smooth.spread / reach) if reach else FIRST
         smooth = replace(smooth, delta=scale * first)
         found = self._quick(span, objective, smooth)
         if found is None and multipliers is not None and span.dual_variables(smooth.centre) is not None:
