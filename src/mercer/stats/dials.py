@@ -83,9 +83,6 @@ PAIRS_EACH = 10
 WIDTHS = 10
 """Widths of each of the two shapes of kernels."""
 
-LOW, HIGH = 0.05, 1.0
-"""Quantiles of the pooled distances between which widths lie, from half of the first to twice the second."""
-
 
 # goodness_of_fit.py
 
