@@ -106,7 +106,8 @@ def _classes_account(fit: LossFit) -> Account:
     sample, which = some_of(fit.sample, max(most, len(fit.sample) * (known_out is not None)), most)
     if known_out is None:
         judged = solve_loss(replace(plan, alpha=fit.alpha, solver="dense"), sample) if which else fit
-        known_out = left_out_of(judged, sample)
+        assert judged.sample is not None
+        known_out = left_out_of(judged, judged.sample)
     decisions = torch.cat([part.fitted for part in known_out], dim=1).cpu()
     own, how = probabilities(fit, decisions), f"{CRITERIA[known_out[0].how]}{which}"
     found = classification_account(sample, classes, own, how, given=fit.path is None)
