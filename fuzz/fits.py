@@ -559,10 +559,12 @@ AFTER = (
     "curvature of the labels",
     "forecasts need at least",
     "as in the training rows",
+    "when the model was fitted",
+    "is infinite in row",
     "calibrated intervals need at least",
 )
 """What a fitted model may refuse: new rows out of its reach, what does not fit the budget, labels beyond rounding,
-intervals of few moments, columns of another kind."""
+intervals of few moments, columns of another kind or with infinite numbers."""
 
 
 def fit(family: Family, settings: dict[str, Any], sample: Sample, rng: Rng, order: Any = None) -> str:
