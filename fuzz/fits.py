@@ -89,10 +89,18 @@ def finite(values: Any, what: str) -> np.ndarray:
     return values
 
 
-def same(found: np.ndarray, again: np.ndarray, what: str) -> None:
-    size = np.abs(found).max(initial=0.0)
-    if not np.array_equal(found, again) and np.abs(found - again).max(initial=0.0) > 1e-9 * size:
-        raise Finding(f"{what}: {np.abs(found - again).max():.1e} of {size:.1e}")
+def same(found: np.ndarray, again: np.ndarray, what: str, rounding: float = 0.0) -> None:
+    size, off = np.abs(found).max(initial=0.0), np.abs(found - again).max(initial=0.0)
+    if not np.array_equal(found, again) and off > 1e-9 * size + rounding:
+        raise Finding(f"{what}: {off:.1e} of {size:.1e}")
+
+
+def rounding_of(model: Any) -> float:
+    """What sums with large coefficients may change in another order: files hold no budget, which cuts the tiles."""
+    f = getattr(model, "function_", None)
+    if f is None or not isinstance(f.X, np.ndarray):
+        return 0.0
+    return 16 * np.finfo(np.float64).eps * float(np.abs(f.coef).sum() * np.abs(f.kernel.diag(f.X)).max())
 
 
 OUTPUTS = ("decision_function", "predict_proba", "predict", "transform")
@@ -127,7 +135,8 @@ def check_laws(model: Any, sample: Sample, rng: Rng) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
         model.save(path)
-        same(found, output(mercer.load(path), sample.new), "a saved model predicts otherwise")
+        again = output(mercer.load(path), sample.new)
+        same(found, again, "a saved model predicts otherwise", rounding_of(model))
     clone(model)
     scribble(sample)
     same(found, output(model, sample.new), "predictions change with the caller's X")

@@ -75,7 +75,9 @@ class RadialMatrix:
         """The same matrix at other parameters."""
         self.theta, found, self._tile = theta, self.hyperparameters.split(theta), None
         self.factor = found.get("factor", 1.0)
-        if not self.operands.weigh(np.power(found[self.path], -2.0)) <= MEND_RADIUS:
+        with np.errstate(over="ignore"):  # such rows are too far apart for this way
+            weights = np.power(found[self.path], -2.0)
+        if not self.operands.weigh(weights) <= MEND_RADIUS:
             self._general = self._general or PriorMatrix(self.hyperparameters, self.X, self.place)
             return self._general.at(theta)
         return self

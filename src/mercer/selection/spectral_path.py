@@ -128,13 +128,14 @@ class Spectral:
     def minimum(self, objective: Objective, start: Around, care: str = "rough") -> Tensor:
         """theta with b as one more row, (r + 1, t), where the objective is nearly least.
 
-        With few unknowns by Newton's method. With many by L-BFGS in coordinates that are scaled by the mean curvature
-        of the losses at the start; its products are in float32, but for few features and for the squared loss, for
-        which a step or two are exact. `care` names the gain that ends them.
+        With few unknowns by Newton's method, for losses that are curved everywhere. Else by L-BFGS in coordinates that
+        are scaled by the mean curvature of the losses at the start; its products are in float32, but for few features
+        and for the squared loss, for which a step or two are exact. `care` names the gain that ends them.
         """
         exact = objective.loss.quadratic
         small = self.features.numel() <= SMALL_FEATURES
-        if not exact and (len(self.values) + 1) * objective.outputs <= NEWTON_UNKNOWNS:
+        curved = not exact and (objective.loss.strict or of_classes(objective))
+        if curved and (len(self.values) + 1) * objective.outputs <= NEWTON_UNKNOWNS:
             return self._by_newton(objective, start)
         Phi = self.features if exact or small else self.rough
         gain = PATH_ROUNDING if exact else SMALLEST_STEP["small" if small else care]
@@ -153,7 +154,7 @@ class Spectral:
 
         The last one is the first to promise little: it squares what is left.
         """
-        A = torch.cat([self.features, torch.full_like(self.features[:, :1], float(self.intercept))], dim=1)
+        A = torch.cat([self.features, self.features.new_full((len(self.features), 1), float(self.intercept))], dim=1)
         penalty = 2 * objective.alpha * torch.ones_like(A[:1].T)
         penalty[-1] = 0.0
         theta, f, promised = start.theta, start.f, torch.inf

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-from mercer.solvers.dials import DESCENT_HALVINGS, DESCENT_MEMORY
+from mercer.solvers.dials import DESCENT_LOOKS, DESCENT_MEMORY, DESCENT_STEEP
 from mercer.solvers.objective import Objective
 from mercer.solvers.scales import Scale
 
@@ -50,13 +50,10 @@ def descended(
         promised, rounding = -float(slope @ step), gain * abs(value)
         if not promised > 2 * rounding:
             break
-        for half in range(DESCENT_HALVINGS):
-            share = 0.5**half
-            there, ahead = look(z + share * step)
-            if there <= value - 1e-4 * share * promised + rounding:
-                break
-        else:
+        found = _along(look, z, value, step, promised, rounding)
+        if found is None:
             break
+        share, there, ahead = found
         bend = ahead - slope
         z, value, slope, steps = z + share * step, there, ahead, steps + 1
         product = share * float(step @ bend)
@@ -65,6 +62,35 @@ def descended(
         if tell is not None:
             tell(steps, promised / 2 / max(abs(value), torch.finfo(torch.float64).tiny))
     return scale.back(z), steps
+
+
+def _along(
+    look: Callable[[Tensor], tuple[float, Tensor]],
+    z: Tensor,
+    value: float,
+    step: Tensor,
+    promised: float,
+    rounding: float,
+) -> tuple[float, float, Tensor] | None:
+    """The share of a step that gains and after which the slope along it is less steep, with what is there.
+
+    Reference: Lewis and Overton, *Nonsmooth optimization via quasi-Newton methods*, 2013, section 3.
+
+    >>> parabola = lambda z: (float((z - 60) ** 2), 2 * (z - 60))  # a step of one is far too short
+    >>> _along(parabola, torch.zeros(1), 3600.0, torch.ones(1), 120.0, 0.0)[:2]
+    (8.0, 2704.0)
+    """
+    low, high, share, found = 0.0, torch.inf, 1.0, None
+    for _ in range(DESCENT_LOOKS):
+        there, ahead = look(z + share * step)
+        if not there <= value - 1e-4 * share * promised + rounding:
+            high = share
+        elif float(step @ ahead) < -DESCENT_STEEP * promised:
+            low, found = share, (share, there, ahead)
+        else:
+            return share, there, ahead
+        share = 2.0 * share if high == torch.inf else (low + high) / 2
+    return found
 
 
 def _newton_like(slope: Tensor, pairs: Iterable[tuple[Tensor, Tensor, float]]) -> Tensor:

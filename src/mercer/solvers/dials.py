@@ -115,8 +115,9 @@ SCIPY_CHOLESKY = range(1_500, 12_000)
 DESCENT_MEMORY = 20
 """Steps whose bends are known to the next one."""
 
-DESCENT_HALVINGS = 10
-"""Of a step that does not gain, before the descent ends."""
+DESCENT_LOOKS, DESCENT_STEEP = 20, 0.9
+"""Lengths of a step that are tried before the descent ends, and the share of the slope that may be left along it: a
+longer step is tried where more is."""
 
 # early_stopping
 
