@@ -71,3 +71,12 @@ def test_near_pairs_among_far_rows_are_left_to_autograd():
     matrix = prior_matrix(hyper, X, PLACE)
     assert isinstance(matrix.at(np.array([-0.5 * math.log(MEND_RADIUS)])), PriorMatrix)
     assert isinstance(matrix.at(hyper.start), RadialMatrix)
+
+
+@pytest.mark.filterwarnings("error")
+def test_length_scales_whose_squares_vanish_are_left_to_autograd():
+    X, _ = problem(6)
+    hyper = Hyperparameters.of(Gaussian(), noise=0.1, learn_noise=False)
+    far = prior_matrix(hyper, X, PLACE).at(np.array([math.log(1e-160)]))
+    assert isinstance(far, PriorMatrix)
+    assert torch.equal(far.values(), torch.eye(6).double())
