@@ -100,7 +100,9 @@ def rounding_of(model: Any) -> float:
     f = getattr(model, "function_", None)
     if f is None or not isinstance(f.X, np.ndarray):
         return 0.0
-    return 16 * np.finfo(np.float64).eps * float(np.abs(f.coef).sum() * np.abs(f.kernel.diag(f.X)).max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = float(np.abs(f.coef).sum() * np.abs(f.kernel.diag(f.X)).max())
+    return 16 * np.finfo(np.float64).eps * size if np.isfinite(size) else np.inf
 
 
 OUTPUTS = ("decision_function", "predict_proba", "predict", "transform")
